@@ -1,0 +1,171 @@
+/**
+ * What a thread keeps: checkpoints, and beside each what the superstep that
+ * started from it has produced so far. The stored forms are plain rows of text;
+ * the shown forms are what `thread.state` and `thread.history` give.
+ *
+ * @since 0.1.0
+ */
+import type * as Schema from "effect/Schema"
+
+/**
+ * The format of stored rows. Rows of a later format are refused.
+ *
+ * @category constants
+ * @since 0.1.0
+ */
+export const format = 1
+
+/**
+ * What made a checkpoint: an input, a superstep, an update from outside, or a branch.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Source = "input" | "loop" | "update" | "fork"
+
+/**
+ * A stored checkpoint: the whole state (a keyframe), or what changed since its parent.
+ *
+ * @category stored rows
+ * @since 0.1.0
+ */
+export interface CheckpointRow {
+  /** 32 hexadecimal digits, derived from branch, parent, graph and writes. */
+  readonly id: string
+  readonly parent: string | undefined
+  /** Branch of the thread, from 1. */
+  readonly branch: number
+  readonly step: number
+  readonly source: Source
+  /** Milliseconds since the epoch; metadata, in no hash. */
+  readonly createdMillis: number
+  readonly format: number
+  readonly isKeyframe: boolean
+  /** JSON text. */
+  readonly data: string
+  /** JSON text of the user's metadata. */
+  readonly metadata: string
+}
+
+/**
+ * How far a task has come.
+ *
+ * @category stored rows
+ * @since 0.1.0
+ */
+export type TaskStatus = "done" | "paused" | "failed"
+
+/**
+ * What a task has produced, stored beside the checkpoint that its superstep started from. A `done` row is never replaced.
+ *
+ * @category stored rows
+ * @since 0.1.0
+ */
+export interface TaskRow {
+  readonly checkpoint: string
+  readonly task: string
+  readonly status: TaskStatus
+  /** JSON text. */
+  readonly data: string
+}
+
+/**
+ * Which checkpoint is current: of a branch of the thread (`place` is empty), or of a graph that runs inside a task (`place`
+ * names the task and the graph's namespace).
+ *
+ * @category stored rows
+ * @since 0.1.0
+ */
+export interface HeadRow {
+  readonly branch: number
+  readonly place: string
+  readonly id: string
+  /** Names the run attempt that committed it. */
+  readonly owner: string
+}
+
+/**
+ * A checkpoint with what is needed to read it.
+ *
+ * @category stored rows
+ * @since 0.1.0
+ */
+export interface Saved {
+  /** From the nearest keyframe to the checkpoint itself. */
+  readonly chain: ReadonlyArray<CheckpointRow>
+  /** The task rows beside each checkpoint of the chain, the last included. */
+  readonly tasks: ReadonlyArray<TaskRow>
+}
+
+/**
+ * What is stored at once when a superstep ends.
+ *
+ * @category stored rows
+ * @since 0.1.0
+ */
+export interface Commit {
+  readonly namespace: string
+  readonly checkpoint: CheckpointRow
+  /** Rows of tasks, beside the checkpoints they name. */
+  readonly tasks: ReadonlyArray<TaskRow>
+  readonly place: string
+  /** The head that has to be current still; none for the first. */
+  readonly expected: string | undefined
+  readonly owner: string
+}
+
+/**
+ * Something that a thread waits for.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface PendingRequest {
+  readonly id: string
+  readonly tag: string
+  readonly payload: unknown
+}
+
+/**
+ * A task as `thread.state` shows it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface TaskSnapshot {
+  readonly id: string
+  readonly node: string
+  /** The text of the failure that ended it last. */
+  readonly error: string | undefined
+  readonly requests: ReadonlyArray<PendingRequest>
+  /** What it wrote, if it is finished: by key, each in order. */
+  readonly result: Readonly<Record<string, ReadonlyArray<unknown>>> | undefined
+  /** Namespaces of the graphs that run inside it, for `thread.at`. */
+  readonly graphs: ReadonlyArray<ReadonlyArray<string>>
+}
+
+/**
+ * The state of a thread at one checkpoint.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Snapshot<out Values> {
+  readonly values: Values
+  /** Nodes that run next, in task order: a node that was sent to twice stands here twice. */
+  readonly next: ReadonlyArray<string>
+  readonly tasks: ReadonlyArray<TaskSnapshot>
+  readonly requests: ReadonlyArray<PendingRequest>
+  readonly checkpoint: string
+  readonly parent: string | undefined
+  readonly branch: number
+  readonly path: ReadonlyArray<string>
+  readonly step: number
+  readonly source: Source
+  readonly createdMillis: number
+  readonly metadata: Readonly<Record<string, Schema.Json>>
+  /** By channel that was ever written: the version of its last change. */
+  readonly versions: Readonly<Record<string, number>>
+  /** By node that ever ran: the newest version there was then. */
+  readonly versionsSeen: Readonly<Record<string, number>>
+}

@@ -1,0 +1,151 @@
+/**
+ * Values that steer a run: `Command` updates the state and chooses the next
+ * nodes, `ParentCommand` is the failure by which a subgraph steers the graph
+ * around it, `Resume` answers what a paused thread asks.
+ *
+ * @since 0.1.0
+ */
+import * as Data from "effect/Data"
+import * as Effect from "effect/Effect"
+import type { Reply } from "./Interrupt.ts"
+import type * as Send from "./Send.ts"
+
+/**
+ * Where every graph starts.
+ *
+ * @category constants
+ * @since 0.1.0
+ */
+export const START = "__start__"
+/** @category models @since 0.1.0 */
+export type START = typeof START
+
+/**
+ * Where a branch of a graph ends.
+ *
+ * @category constants
+ * @since 0.1.0
+ */
+export const END = "__end__"
+/** @category models @since 0.1.0 */
+export type END = typeof END
+
+const TypeId = "~superstep/Command"
+
+/**
+ * An update of the state and the next targets, in one value.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Command<out Update, out Goto> {
+  readonly [TypeId]: typeof TypeId
+  readonly _tag: "Command"
+  readonly update: Update
+  readonly goto: ReadonlyArray<Goto>
+}
+
+/**
+ * Any command.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Any extends Command<unknown, string | Send.Any> {}
+
+const Proto = { [TypeId]: TypeId, _tag: "Command" }
+
+/**
+ * Whether a value is a command.
+ *
+ * @category guards
+ * @since 0.1.0
+ */
+export const isCommand = (u: unknown): u is Any => typeof u === "object" && u !== null && TypeId in u
+
+/** One target, or several. */
+type Targets = string | Send.Any | ReadonlyArray<string | Send.Any>
+type One<G> = G extends ReadonlyArray<infer T> ? T : G
+
+const targets = (goto: Targets | undefined): ReadonlyArray<string | Send.Any> =>
+  goto === undefined ? [] : Array.isArray(goto) ? goto : [goto as string | Send.Any]
+
+/**
+ * Updates the state and chooses what runs next. `update` is a record, or a list of records when one key is written several times.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = <const G extends Targets = never, U extends object = {}>(
+  options: { readonly update?: U; readonly goto?: G }
+): Command<U, One<G>> =>
+  Object.assign(Object.create(Proto), { update: options.update ?? {}, goto: targets(options.goto) }) as Command<U, One<G>>
+
+/**
+ * The failure by which a subgraph steers its parent. The graph around it consumes it; at the root it ends the run.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class ParentCommand<out Update, out Goto> extends Data.TaggedError("ParentCommand")<{
+  readonly update: Update
+  readonly goto: ReadonlyArray<Goto>
+}> {}
+
+/**
+ * Leaves this graph and steers the graph around it: the node that holds this graph behaves as if it had returned the command.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const parent = <const G extends Targets = never, U extends object = {}>(
+  options: { readonly update?: U; readonly goto?: G }
+): Effect.Effect<never, ParentCommand<U, One<G>>> =>
+  Effect.fail(new ParentCommand({ update: options.update ?? {} as U, goto: targets(options.goto) as ReadonlyArray<One<G>> }))
+
+/**
+ * The input that resumes a paused thread with answers, and may update and steer it in the same go.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class Resume<out R extends Reply.Any> extends Data.TaggedClass("Resume")<{
+  readonly replies: ReadonlyArray<R>
+  readonly update: object
+  readonly goto: ReadonlyArray<string | Send.Any>
+}> {}
+
+/**
+ * Resumes a paused thread with answers, in `thread.stream` and `thread.events`; `thread.resume` is short for it.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const resume = <R extends Reply.Any>(
+  replies: R | ReadonlyArray<R>,
+  options?: { readonly update?: object; readonly goto?: Targets }
+): Resume<R> =>
+  new Resume({
+    replies: Array.isArray(replies) ? replies as ReadonlyArray<R> : [replies as R],
+    update: options?.update ?? {},
+    goto: targets(options?.goto)
+  })
+
+/**
+ * The input that goes on where a thread stands, without anything new.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class Continue extends Data.TaggedClass("Continue")<{}> {}
+
+const continue_ = new Continue()
+export {
+  /**
+   * Goes on where a thread stands, in `thread.stream` and `thread.events`; `thread.continue` is short for it.
+   *
+   * @category constructors
+   * @since 0.1.0
+   */
+  continue_ as continue
+}

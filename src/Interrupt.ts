@@ -1,0 +1,191 @@
+/**
+ * Pauses that wait for an answer from outside. An interrupt has a tag, a schema
+ * for what it shows and a schema for the answer that resumes it.
+ *
+ * To ask is to fail, in type and in fact: the node stops where it stands, and
+ * when an answer has come it runs again from its start, and the same `ask`
+ * succeeds. What a graph can ask is read off the requirements of its nodes, so
+ * that no `catch` inside a node can hide it.
+ *
+ * @since 0.1.0
+ */
+import * as Data from "effect/Data"
+import * as Effect from "effect/Effect"
+import type * as Result from "effect/Result"
+import type { AnySchema } from "./Channel.ts"
+import type { ThreadError } from "./GraphError.ts"
+import { Running } from "./Running.ts"
+
+const TypeId = "~superstep/Interrupt"
+
+/**
+ * A question that a node can ask.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Interrupt<Tag extends string, Payload extends AnySchema, Answer extends AnySchema> {
+  new(_: never): {}
+  readonly [TypeId]: typeof TypeId
+  readonly tag: Tag
+  readonly payload: Payload
+  readonly answer: Answer
+  /**
+   * Asks, and waits for the answer. Several asks of one tag in a node are told apart by their order; asks from several
+   * fibers need a `key`.
+   */
+  ask(payload: Payload["Type"], options?: { readonly key?: string }): Effect.Effect<
+    Answer["Type"],
+    Request<Tag, Payload["Type"], Answer["Type"]>,
+    Running | Asks<Request<Tag, Payload["Type"], Answer["Type"]>>
+  >
+  /** An answer to this question. `id` names one request where several wait. */
+  reply(answer: Answer["Type"], options?: { readonly id?: string }): Reply<Tag, Answer["Type"]>
+}
+
+/**
+ * Any question.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Any {
+  readonly [TypeId]: typeof TypeId
+  readonly tag: string
+  readonly payload: AnySchema
+  readonly answer: AnySchema
+}
+
+/**
+ * The failure with which a task stops to ask, and an entry of what a paused thread waits for.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class Request<out Tag extends string, out Payload, out Answer> extends Data.TaggedError("InterruptRequest")<{
+  readonly tag: Tag
+  /** Names this request in `reply(answer, { id })`. */
+  readonly id: string
+  readonly payload: Payload
+  readonly "~answer"?: Answer
+}> {}
+
+/**
+ * Any request.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+// oxlint-disable-next-line typescript/no-explicit-any
+export interface AnyRequest extends Request<string, any, any> {}
+
+/**
+ * Marks, in the requirements of an effect, that it can ask. It stands for no service: graphs take it out.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Asks<out Q> {
+  readonly "~superstep/Asks": Q
+}
+
+/**
+ * An answer on its way to a request.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Reply<out Tag extends string, out Answer> {
+  readonly _tag: "Reply"
+  readonly tag: Tag
+  readonly answer: Answer
+  readonly id: string | undefined
+  /** The question whose schema the answer has to fit. */
+  readonly interrupt: Any
+}
+
+export declare namespace Reply {
+  /**
+   * Any answer.
+   *
+   * @category models
+   * @since 0.1.0
+   */
+  export interface Any extends Reply<string, unknown> {}
+}
+
+/**
+ * The replies that fit the given requests.
+ *
+ * @category type extractors
+ * @since 0.1.0
+ */
+export type ReplyFor<Q> = Q extends Request<infer Tag, unknown, infer Answer> ? Reply<Tag, Answer> : never
+
+/**
+ * The failure of a run that waits for answers. It is durable before it is seen.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class GraphInterrupt<out Q extends AnyRequest> extends Data.TaggedError("GraphInterrupt")<{
+  readonly thread: string | undefined
+  readonly requests: ReadonlyArray<Q>
+}> {
+  override get message(): string {
+    const asked = this.requests.map((request) => `"${request.tag}" (${request.id})`).join(", ")
+    return `the run waits for an answer to ${asked}`
+  }
+}
+
+/**
+ * What the engine keeps for one attempt of a task, to match its questions with their answers.
+ *
+ * @internal
+ */
+export interface Scratchpad {
+  readonly ask: (
+    interrupt: Any,
+    payload: unknown,
+    key: string | undefined,
+    fiber: number
+  ) => Result.Result<unknown, AnyRequest | ThreadError>
+}
+
+// Definitions by tag, to show stored requests as they were asked. `undefined` once two definitions share a tag.
+const definitions = new Map<string, Any | undefined>()
+
+/** @internal */
+export const definition = (tag: string): Any | undefined => definitions.get(tag)
+
+/**
+ * Defines a question.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = <const Tag extends string, Payload extends AnySchema, Answer extends AnySchema>(
+  tag: Tag,
+  options: { readonly payload: Payload; readonly answer: Answer }
+): Interrupt<Tag, Payload, Answer> => {
+  const self = Object.assign(class {}, {
+    [TypeId]: TypeId,
+    tag,
+    payload: options.payload,
+    answer: options.answer,
+    ask: (payload: unknown, asked?: { readonly key?: string }) =>
+      Effect.flatMap(Running, (running) =>
+        Effect.withFiber((fiber) =>
+          Effect.fromResult((running["~scratchpad"] as Scratchpad).ask(self, payload, asked?.key, fiber.id))
+        )),
+    reply: (answer: unknown, to?: { readonly id?: string }): Reply<Tag, unknown> => ({
+      _tag: "Reply",
+      tag,
+      answer,
+      id: to?.id,
+      interrupt: self
+    })
+  }) as unknown as Interrupt<Tag, Payload, Answer>
+  definitions.set(tag, definitions.has(tag) ? undefined : self)
+  return self
+}

@@ -1,0 +1,128 @@
+/**
+ * A node with more to say than a function of the state: an input of its own,
+ * policies, a handler for its failures, or that it waits until all else is
+ * quiet.
+ *
+ * @since 0.1.0
+ */
+import type * as Effect from "effect/Effect"
+import type { AnySchema } from "./Channel.ts"
+import * as Policy from "./Policy.ts"
+import * as State from "./State.ts"
+
+/** @internal */
+export const TypeId = "~superstep/Node"
+
+/**
+ * An effect that is the body of a node.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+// oxlint-disable-next-line typescript/no-explicit-any
+export type Body = Effect.Effect<any, any, any>
+
+/**
+ * Marks the body of a node that has an input of its own.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Takes<out In> {
+  readonly "~takes": In
+}
+
+/**
+ * A node that is more than a function. It is called like one.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Node<out X> {
+  // oxlint-disable-next-line typescript/no-explicit-any
+  (input: any): X
+  readonly [TypeId]: typeof TypeId
+  readonly options: Config
+}
+
+/**
+ * What `Node.make` was told, with defaults resolved.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Config {
+  readonly input: AnySchema | State.Any | undefined
+  readonly run: (input: unknown) => unknown
+  readonly retry: ReadonlyArray<Policy.Retry> | undefined
+  readonly timeout: Policy.Timeout | undefined
+  readonly cache: Policy.Cache | undefined
+  readonly defer: boolean
+  readonly onError: ((error: unknown, input: unknown) => unknown) | undefined
+  readonly destinations: ReadonlyArray<string>
+}
+
+/**
+ * Whether a value is a node made by `Node.make`.
+ *
+ * @category guards
+ * @since 0.1.0
+ */
+export const isNode = (u: unknown): u is Node<unknown> => typeof u === "function" && TypeId in u
+
+/** The type of what a schema or a state feeds to a node. */
+type InputOf<I> = I extends State.Any ? State.Type<I> : I extends AnySchema ? I["Type"] : never
+
+interface Options<I> {
+  /** A schema, for a node that is started by `Send` or reads a part of the state; or the state itself. */
+  readonly input: I
+  readonly retry?: Policy.Retry | ReadonlyArray<Policy.Retry>
+  readonly timeout?: Policy.TimeoutInput
+  readonly cache?: Policy.Cache
+  /** Runs only when nothing else is left to run. */
+  readonly defer?: boolean
+  /** Where the Commands of this node may go, for diagrams. */
+  readonly destinations?: ReadonlyArray<string>
+}
+
+/**
+ * Makes a node. With `onError`, a typed failure that no retry is left for is handed to it, with the input; what it returns
+ * stands for the node's output, but the node's own edges do not fire: it routes with a `Command`.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make: {
+  <const I extends AnySchema | State.Any, A, E, R, A2, E2, R2>(
+    options: Options<I> & {
+      readonly run: (input: InputOf<I>) => Effect.Effect<A, E, R>
+      readonly onError: (error: NoInfer<E>, input: NoInfer<InputOf<I>>) => Effect.Effect<A2, E2, R2>
+    }
+  ): Node<Effect.Effect<A | A2, Unhandled<E> | E2, R | R2> & Takes<InputOf<I>>>
+  <const I extends AnySchema | State.Any, A, E, R>(
+    options: Options<I> & { readonly run: (input: InputOf<I>) => Effect.Effect<A, E, R> }
+  ): Node<Effect.Effect<A, E, R> & Takes<InputOf<I>>>
+} = (
+  options: Options<AnySchema | State.Any> & {
+    readonly run: (input: never) => unknown
+    readonly onError?: (error: never, input: never) => unknown
+  }
+) => {
+  const run = options.run as (input: unknown) => unknown
+  const config: Config = {
+    input: options.input,
+    run,
+    retry: options.retry === undefined ? undefined : Array.isArray(options.retry)
+      ? options.retry as ReadonlyArray<Policy.Retry>
+      : [options.retry as Policy.Retry],
+    timeout: options.timeout === undefined ? undefined : Policy.timeout(options.timeout),
+    cache: options.cache,
+    defer: options.defer ?? false,
+    onError: options.onError as Config["onError"],
+    destinations: options.destinations ?? []
+  }
+  return Object.assign((input: unknown) => run(input), { [TypeId]: TypeId, options: config }) as never
+}
+
+/** Pauses and commands for the parent are no errors: no handler gets them. */
+type Unhandled<E> = Extract<E, { readonly _tag: "InterruptRequest" | "ParentCommand" }>

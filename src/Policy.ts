@@ -1,0 +1,170 @@
+/**
+ * How the engine runs a node: again after which failures, for how long at most,
+ * and whether a stored result may stand for a run. Policies are data; the
+ * engine builds what they say only where they are given.
+ *
+ * No policy ever sees a pause, a command for the parent, a defect or an
+ * interruption: these are no failures of the node.
+ *
+ * @since 0.1.0
+ */
+import * as Duration from "effect/Duration"
+import * as Schedule from "effect/Schedule"
+
+/**
+ * When a failed attempt is followed by another.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Retry {
+  /** When, and how often. The first attempt is not counted. */
+  readonly schedule: Schedule.Schedule<unknown, unknown>
+  /** Which failures. Of several policies the first whose predicate holds is used. */
+  readonly while: (error: unknown) => boolean
+}
+
+/**
+ * Attempts of the default policy, the first included.
+ *
+ * @category constants
+ * @since 0.1.0
+ */
+export const defaultMaxAttempts = 3
+
+/**
+ * Waits 0.5 s, then twice as long each time up to 128 s, plus up to a quarter of jitter: `defaultMaxAttempts` attempts in all.
+ *
+ * @category constants
+ * @since 0.1.0
+ */
+export const defaultSchedule: Schedule.Schedule<unknown, unknown> = Schedule.jittered(
+  Schedule.min([Schedule.exponential("500 millis", 2), Schedule.spaced("128 seconds")])
+).pipe(Schedule.upTo({ times: defaultMaxAttempts - 1 }))
+
+/**
+ * Retries the typed failures of a node that `while` accepts: all of them by default.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const retry = <E = unknown>(options?: {
+  readonly schedule?: Schedule.Schedule<unknown, unknown>
+  /** Attempts, the first included. Bounds the schedule. */
+  readonly maxAttempts?: number
+  readonly while?: (error: E) => boolean
+}): Retry => {
+  const maxAttempts = options?.maxAttempts
+  if (maxAttempts !== undefined && !(Number.isInteger(maxAttempts) && maxAttempts >= 1)) {
+    throw new Error(`Policy.retry: maxAttempts must be a whole number of at least 1, not ${maxAttempts}`)
+  }
+  const base = options?.schedule ?? (maxAttempts === undefined ? defaultSchedule : unbounded)
+  return {
+    schedule: maxAttempts === undefined ? base : base.pipe(Schedule.upTo({ times: maxAttempts - 1 })),
+    while: options?.while as ((error: unknown) => boolean) ?? (() => true)
+  }
+}
+
+const unbounded: Schedule.Schedule<unknown, unknown> = Schedule.jittered(
+  Schedule.min([Schedule.exponential("500 millis", 2), Schedule.spaced("128 seconds")])
+)
+
+/**
+ * Bounds on the time of a node, in milliseconds.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Timeout {
+  /** For each attempt. Nothing extends it. */
+  readonly attemptMillis: number | undefined
+  /** Since the last sign of progress: a custom event, a heartbeat, an event of a graph called inside. */
+  readonly idleMillis: number | undefined
+}
+
+/**
+ * What is accepted as a timeout: one duration bounds each attempt.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type TimeoutInput = Duration.Input | { readonly attempt?: Duration.Input; readonly idle?: Duration.Input }
+
+/**
+ * A duration in milliseconds, which has to be longer than nothing.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const positiveMillis = (what: string, input: Duration.Input): number => {
+  const millis = Duration.toMillis(Duration.fromInputUnsafe(input))
+  if (!(millis > 0)) throw new Error(`${what} must be longer than 0 ms`)
+  return millis
+}
+
+const isTimeoutRecord = (
+  input: TimeoutInput
+): input is { readonly attempt?: Duration.Input; readonly idle?: Duration.Input } =>
+  typeof input === "object" && !Array.isArray(input) && ("attempt" in input || "idle" in input)
+
+/**
+ * Bounds on the time of a node.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const timeout = (input: TimeoutInput): Timeout =>
+  isTimeoutRecord(input)
+    ? {
+      attemptMillis: input.attempt === undefined ? undefined : positiveMillis("an attempt timeout", input.attempt),
+      idleMillis: input.idle === undefined ? undefined : positiveMillis("an idle timeout", input.idle)
+    }
+    : { attemptMillis: positiveMillis("an attempt timeout", input as Duration.Input), idleMillis: undefined }
+
+/**
+ * Lets a stored result stand for a run on an equal input.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Cache {
+  /** What is equal. By default the canonical encoding of the whole input. */
+  readonly key: ((input: unknown) => string) | undefined
+  /** How long a result is good for, in milliseconds; for ever by default. */
+  readonly ttlMillis: number | undefined
+}
+
+/**
+ * Lets a stored result stand for a run on an equal input. Needs the `NodeCache` service where the graph runs.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const cache = <Input = unknown>(options?: {
+  readonly key?: (input: Input) => string
+  readonly ttl?: Duration.Input
+}): Cache => ({
+  key: options?.key as ((input: unknown) => string) | undefined,
+  ttlMillis: options?.ttl === undefined ? undefined : positiveMillis("a cache ttl", options.ttl)
+})
+
+/**
+ * Bounds and breakpoints of a run.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Limits {
+  /** Supersteps that a run may take, the start not counted. Defaults to 1,000. */
+  readonly recursionLimit?: number
+  /** Tasks that run at the same time. Unbounded by default. */
+  readonly concurrency?: number
+  /** What a failed task means for its siblings: they are interrupted (the default), or run to their end. */
+  readonly onFailure?: "interrupt" | "settle"
+  readonly superstepTimeout?: Duration.Input
+  readonly runTimeout?: Duration.Input
+  /** Nodes before which a run stops; `"*"` for every node. */
+  readonly before?: ReadonlyArray<string>
+  /** Nodes after which a run stops; `"*"` for every node. */
+  readonly after?: ReadonlyArray<string>
+}

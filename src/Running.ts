@@ -1,0 +1,83 @@
+/**
+ * What a running node can learn of its run and do in it: where it stands, which
+ * attempt this is, how many supersteps are left, and to tell the outside
+ * something while it works.
+ *
+ * @since 0.1.0
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+
+/**
+ * The service of a running node. The engine provides it to every task.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface RunningShape {
+  /** Id of the task; it sorts like the task's place in the superstep. */
+  readonly task: string
+  readonly node: string
+  /** The superstep that runs, counted from 0 for the start of the graph. */
+  readonly step: number
+  /** 1 for the first attempt. */
+  readonly attempt: number
+  /** When the first attempt began, in milliseconds since the epoch. */
+  readonly firstAttemptMillis: number
+  /** Where this graph stands in the graphs around it; empty at the root. */
+  readonly path: ReadonlyArray<string>
+  readonly thread: string | undefined
+  /** Id of the checkpoint that this superstep started from, if the run is on a thread. */
+  readonly checkpoint: string | undefined
+  /** Supersteps left before the recursion limit, this one included. */
+  readonly remainingSteps: number
+  /** Sends a `custom` event, at once. Waits while the reader of the stream is behind. */
+  readonly emit: (data: unknown) => Effect.Effect<void>
+  /** Says that the node makes progress; starts its idle timeout anew. */
+  readonly heartbeat: Effect.Effect<void>
+  /** Asks the run to stop after this superstep, and to leave the rest to a later `continue`. */
+  readonly drain: (reason?: string) => Effect.Effect<void>
+  /** @internal */
+  readonly "~scratchpad": unknown
+}
+
+/**
+ * What a running node knows and can do. Outside a run there is none: a node that needs it says so in its type.
+ *
+ * @category services
+ * @since 0.1.0
+ */
+export class Running extends Context.Service<Running, RunningShape>()("superstep/Running") {}
+
+/**
+ * Sends a `custom` event.
+ *
+ * @category events
+ * @since 0.1.0
+ */
+export const emit = (data: unknown): Effect.Effect<void, never, Running> => Effect.flatMap(Running, (running) => running.emit(data))
+
+/**
+ * Says that the node makes progress.
+ *
+ * @category timeouts
+ * @since 0.1.0
+ */
+export const heartbeat: Effect.Effect<void, never, Running> = Effect.flatMap(Running, (running) => running.heartbeat)
+
+/**
+ * Asks the run to stop after this superstep.
+ *
+ * @category control
+ * @since 0.1.0
+ */
+export const drain = (reason?: string): Effect.Effect<void, never, Running> =>
+  Effect.flatMap(Running, (running) => running.drain(reason))
+
+/**
+ * Whether this is the last superstep that the recursion limit allows.
+ *
+ * @category reading
+ * @since 0.1.0
+ */
+export const isLastStep: Effect.Effect<boolean, never, Running> = Effect.map(Running, (running) => running.remainingSteps <= 1)

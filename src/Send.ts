@@ -1,0 +1,62 @@
+/**
+ * A `Send` starts one task of a node, in the next superstep, with an input of
+ * its own. A route or a `Command` may hold any number of them: one node, many
+ * tasks, one superstep.
+ *
+ * @since 0.1.0
+ */
+import * as Duration from "effect/Duration"
+
+const TypeId = "~superstep/Send"
+
+/**
+ * A packet for one node.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Send<out Node extends string, out Arg> {
+  readonly [TypeId]: typeof TypeId
+  readonly _tag: "Send"
+  readonly node: Node
+  readonly arg: Arg
+  /** Bound on each attempt of this task, in milliseconds; overrides the node's own. */
+  readonly timeoutMillis: number | undefined
+}
+
+/**
+ * Any packet.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+// oxlint-disable-next-line typescript/no-explicit-any
+export interface Any extends Send<string, any> {}
+
+const Proto = { [TypeId]: TypeId, _tag: "Send" }
+
+/**
+ * Whether a value is a packet.
+ *
+ * @category guards
+ * @since 0.1.0
+ */
+export const isSend = (u: unknown): u is Any => typeof u === "object" && u !== null && TypeId in u
+
+/**
+ * Starts one task of `node`, in the next superstep, with `arg` as its input.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = <const Node extends string, Arg>(
+  node: Node,
+  arg: Arg,
+  options?: { readonly timeout?: Duration.Input }
+): Send<Node, Arg> => {
+  const timeoutMillis = options?.timeout === undefined ? undefined : Duration.toMillis(Duration.fromInputUnsafe(options.timeout))
+  if (timeoutMillis !== undefined && !(timeoutMillis > 0)) {
+    throw new Error(`Send.make("${node}"): a timeout must be longer than 0 ms`)
+  }
+  return Object.assign(Object.create(Proto), { node, arg, timeoutMillis }) as Send<Node, Arg>
+}

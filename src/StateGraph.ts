@@ -1,0 +1,498 @@
+/**
+ * Graphs of nodes over a shared state.
+ *
+ * `nodes` declares the nodes by name and checks them against the state and
+ * against each other; `make` adds where the graph starts and where each node
+ * leads. What a node may fail with, ask for and need is read off its type and
+ * becomes part of the type of a run.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as Pipeable from "effect/Pipeable"
+import type * as Stream from "effect/Stream"
+import type * as Command from "./Command.ts"
+import type * as Event from "./Event.ts"
+import { ConcurrentCall, type EngineError, Steering } from "./GraphError.ts"
+import type { AnyRequest, Asks } from "./Interrupt.ts"
+import { output as outputOf } from "./internal/engine/checkpoint.ts"
+import { lower, type Subgraph } from "./internal/engine/lower.ts"
+import type { Persistence, Program } from "./internal/engine/program.ts"
+import { graphOptions, rootOptions } from "./internal/runtime/options.ts"
+import { type MachineView, view } from "./internal/engine/view.ts"
+import { runOnce } from "./internal/runtime/root.ts"
+import { eventStream } from "./internal/runtime/stream.ts"
+import type { Attempt } from "./internal/runtime/task.ts"
+import type * as Node from "./Node.ts"
+import type * as Policy from "./Policy.ts"
+import { Running } from "./Running.ts"
+import type * as Send from "./Send.ts"
+import type * as State from "./State.ts"
+import type * as Channel from "./Channel.ts"
+import * as Thread from "./Thread.ts"
+
+const TypeId = "~superstep/StateGraph"
+
+// ---------------------------------------------------------------------------
+// What is read off the body of a node
+// ---------------------------------------------------------------------------
+
+// oxlint-disable typescript/no-explicit-any
+type Out<X> = X extends Effect.Effect<infer A, any, any> ? A : X
+type Fail<X> = X extends Effect.Effect<any, infer E, any> ? E : never
+type Need<X> = X extends Effect.Effect<any, any, infer R> ? R : never
+type In<S extends State.Any, X> = X extends Node.Takes<infer I> ? I : State.Type<S>
+
+/** The parts of a list of updates. */
+type Each<A> = A extends ReadonlyArray<infer B> ? B : A
+type WrittenBy<A> = A extends Command.Command<infer U, any> ? Each<U> : A extends void | null ? never : A
+type Written<X> = WrittenBy<Each<Out<X>>> | SteeredUpdate<Fail<X>>
+type Gone<X> = (Each<Out<X>> extends infer A ? A extends Command.Command<any, infer G> ? G : never : never) | SteeredGoto<Fail<X>>
+type SteeredUpdate<E> = E extends Steering<Command.Command<infer U, any>> ? Each<U> : never
+type SteeredGoto<E> = E extends Steering<Command.Command<any, infer G>> ? G : never
+
+/**
+ * Marks the body of a graph that stands as a node in another graph.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Sub<out Up> {
+  readonly "~subgraph": Up
+}
+
+type AnyParent = Command.ParentCommand<any, any>
+type ErrorOf<X> = X extends Sub<any> ? Exclude<Fail<X>, AnyParent | AnyRequest> : Exclude<Fail<X>, AnyRequest | Steering<any>>
+type RequestOf<X> = Need<X> extends infer R ? R extends Asks<infer Q> ? Q : never : never
+
+// ---------------------------------------------------------------------------
+// What is wrong with a node, as a type that says so
+// ---------------------------------------------------------------------------
+
+/**
+ * A compile-time error message. Nothing is ever assignable to it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Problem<Message> {
+  readonly "~superstep: this graph does not type-check": Message
+}
+
+type UnknownKeys<S extends State.Any, U> = U extends unknown ? Exclude<keyof U, keyof State.Update<S>> : never
+type WrongKeys<S extends State.Any, U> = U extends unknown ? {
+    [K in keyof U & keyof State.Update<S>]: U[K] extends State.Update<S>[K] ? never : K
+  }[keyof U & keyof State.Update<S>]
+  : never
+
+type Sends<S extends State.Any, O> = { [K in keyof O & string]: Send.Send<K, In<S, O[K]>> }[keyof O & string]
+type WrongGoto<S extends State.Any, O, G> = G extends string ? Exclude<G, keyof O | Command.END>
+  : G extends Send.Send<infer N, any> ? (G extends Sends<S, O> ? never : `a Send to ${N}`)
+  : never
+
+type CheckWrite<S extends State.Any, K, U> = [UnknownKeys<S, U>] extends [never]
+  ? [WrongKeys<S, U>] extends [never] ? unknown
+  : Problem<`node "${K & string}" writes the wrong type to "${WrongKeys<S, U> & string}"`>
+  : Problem<`node "${K & string}" writes "${UnknownKeys<S, U> & string}", which is no key of the state`>
+
+type CheckGoto<S extends State.Any, O, K, G> = [WrongGoto<S, O, G>] extends [never] ? unknown
+  : Problem<`node "${K & string}" goes to "${WrongGoto<S, O, G> & string}", which this graph does not have or which takes another input`>
+
+type ParentOf<X> = Extract<Fail<X>, AnyParent>
+type ParentGoto<P> = P extends Command.ParentCommand<any, infer G> ? G : never
+type ParentUpdate<P> = P extends Command.ParentCommand<infer U, any> ? Each<U> : never
+
+/** Keys that a subgraph shares with the state and that can hand up neither its updates nor its values. */
+type WrongUp<S extends State.Any, Up> = {
+  [K in keyof Up & keyof State.Update<S>]: Up[K] extends readonly [infer U, infer V]
+    ? [U] extends [State.Update<S>[K]] ? never : [V] extends [State.Update<S>[K]] ? never : K
+    : never
+}[keyof Up & keyof State.Update<S>]
+
+type CheckSub<S extends State.Any, O, K extends keyof O, Up> =
+  & (State.Type<S> extends In<S, O[K]> ? unknown : Problem<`the state cannot feed subgraph "${K & string}"`>)
+  & ([WrongUp<S, Up>] extends [never] ? unknown
+    : Problem<`subgraph "${K & string}" hands up the wrong type to "${WrongUp<S, Up> & string}"`>)
+  & CheckWrite<S, K, ParentUpdate<ParentOf<O[K]>>>
+  & CheckGoto<S, O, K, ParentGoto<ParentOf<O[K]>>>
+
+// A body that TypeScript has not inferred, because of an error in another node, is left alone.
+type Check<S extends State.Any, O, K extends keyof O> = unknown extends O[K] ? unknown
+  : O[K] extends Sub<infer Up> ? CheckSub<S, O, K, Up>
+  : O[K] extends Promise<any> ? Problem<`node "${K & string}" returns a Promise; wrap it in Effect.promise or Effect.tryPromise`>
+  : O[K] extends Effect.Effect<any, any, any> | object | void | null ? CheckWrite<S, K, Written<O[K]>> & CheckGoto<S, O, K, Gone<O[K]>>
+  : Problem<`node "${K & string}" returns neither an Effect nor an update`>
+
+// ---------------------------------------------------------------------------
+// Edges
+// ---------------------------------------------------------------------------
+
+/**
+ * A choice made from the state, among targets that are known beforehand.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Route<in T, out To, out Packet> {
+  readonly "~route": { readonly _To: To; readonly _Packet: Packet }
+  readonly to: ReadonlyArray<string>
+  readonly choose: (state: T) => unknown
+}
+
+type Chosen<To> = To | Send.Send<To & string, any> | ReadonlyArray<To | Send.Send<To & string, any>>
+type Packets<A> = A extends ReadonlyArray<infer B> ? Packets<B> : A extends Send.Send<any, any> ? A : never
+type Names<A> = A extends ReadonlyArray<infer B> ? Names<B> : A extends string ? A : never
+
+/**
+ * Chooses among `to` from the state: names, Sends, or an array of both. An empty array ends the branch.
+ *
+ * @category edges
+ * @since 0.1.0
+ */
+export const route = <T, const To extends string, A extends Chosen<NoInfer<To>>>(
+  to: ReadonlyArray<To>,
+  choose: (state: T) => A
+): Route<T, Names<A>, Packets<A>> => ({ "~route": true, to, choose }) as any
+
+/**
+ * A target that runs once every node that leads to it through the same join has run.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Join<out To> {
+  readonly "~join": To
+  readonly group: string | undefined
+  readonly release: "all" | "idle"
+}
+
+/**
+ * Leads to `target` once all nodes that lead there through this join have run. With `release: "idle"` also with some of them, when nothing
+ * else is left to run. Nodes that name different groups wait in different joins.
+ *
+ * @category edges
+ * @since 0.1.0
+ */
+export const join = <const To extends string>(
+  target: To,
+  options?: { readonly group?: string; readonly release?: "all" | "idle" }
+): Join<To> => ({ "~join": target, group: options?.group, release: options?.release ?? "all" })
+
+type Edge<Name> = Name | Command.END | Join<Name>
+
+/**
+ * Where a node leads: to nodes, at once or through joins, or where a route chooses.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type To<Name, T, Packet> = Edge<Name> | ReadonlyArray<Edge<Name>> | Route<T, Name | Command.END, Packet>
+
+/**
+ * Where a graph starts, and the edges that leave each node. A node without edges ends its branch, or goes where its Commands say.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Flow<Name extends string, Fed extends string, T, Packet> {
+  readonly start: To<Fed, T, Packet>
+  readonly edges?: { readonly [K in Name]?: To<Fed, T, Packet> }
+}
+
+/**
+ * The flow of a graph. Only the nodes that the state can feed may be led to by an edge.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type FlowOf<S extends State.Any, O> = Flow<
+  keyof O & string,
+  // Written out, so that an error lists the names and not an alias.
+  { [K in keyof O & string]: State.Type<S> extends In<S, O[K]> ? K : never }[keyof O & string],
+  State.Type<S>,
+  Sends<S, O>
+>
+
+/**
+ * Edges from each node of a list to the next.
+ *
+ * @category edges
+ * @since 0.1.0
+ */
+export const sequence = <const Names extends ReadonlyArray<string>>(
+  ...names: Names
+): { readonly [K in Exclude<Names[number], Last<Names>>]: Exclude<Names[number], First<Names>> } =>
+  Object.fromEntries(names.slice(0, -1).map((name, index) => [name, names[index + 1]])) as any
+
+type First<A extends ReadonlyArray<string>> = A extends readonly [infer H, ...ReadonlyArray<string>] ? H : never
+type Last<A extends ReadonlyArray<string>> = A extends readonly [...ReadonlyArray<string>, infer L] ? L : never
+
+// ---------------------------------------------------------------------------
+// What is wrong with a flow
+// ---------------------------------------------------------------------------
+
+type IsUnion<U, V = U> = U extends unknown ? [V] extends [U] ? false : true : never
+
+/** Keys of LastValue channels: what is written is what is read. */
+type LastKeys<F extends State.Fields> = {
+  [K in keyof F]: Channel.PresenceOf<F[K]> extends "optional" ? never
+    : [Channel.Value<F[K]>] extends [Channel.Update<F[K]>] ? [Channel.Update<F[K]>] extends [Channel.Value<F[K]>] ? K : never
+    : never
+}[keyof F]
+
+type RequiredKeys<U> = { [K in keyof U]-?: {} extends Pick<U, K> ? never : undefined extends U[K] ? never : K }[keyof U]
+
+/** Keys that a node certainly writes: unions, Commands, lists and subgraphs only perhaps write. */
+type Certain<X> = X extends Sub<any> ? never
+  : Out<X> extends infer A
+    ? IsUnion<A> extends true ? never
+    : A extends ReadonlyArray<any> | Command.Command<any, any> | void | null ? never
+    : RequiredKeys<A>
+  : never
+
+type Owned<S extends State.Any, O, T> = T extends keyof O ? Extract<Certain<O[T]>, LastKeys<S["fields"]>> : never
+
+type PairConflict<S extends State.Any, O, T, U = T> = T extends unknown ? U extends unknown
+    ? [T] extends [U] ? never
+    : [Extract<Owned<S, O, T>, Owned<S, O, U>>] extends [never] ? never
+    : `nodes "${T & string}" and "${U & string}" start together and both write "${Extract<Owned<S, O, T>, Owned<S, O, U>> & string}", which can receive only one value per step: give it a reducer`
+  : never
+  : never
+
+type Owners<S extends State.Any, O, T> = T extends unknown ? [Owned<S, O, T>] extends [never] ? never : T : never
+
+type FanOut<S extends State.Any, O, To> = To extends ReadonlyArray<infer T>
+  ? PairConflict<S, O, Owners<S, O, Extract<T, string>>>
+  : never
+
+type CheckTo<S extends State.Any, O, To> = [FanOut<S, O, To>] extends [never] ? unknown : Problem<FanOut<S, O, To>>
+
+type CheckEdge<S extends State.Any, O, K, To> = K extends keyof O
+  ? [Gone<O[K]>] extends [never] ? CheckTo<S, O, To>
+  : Problem<`node "${K & string}" has edges and goes elsewhere by Command: a node has one kind of routing`>
+  : unknown
+
+/**
+ * What a flow may not do, beyond naming targets that do not exist.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type CheckFlow<S extends State.Any, O, F> = {
+  readonly [P in keyof F]: P extends "start" ? CheckTo<S, O, F[P]>
+    : P extends "edges" ? { readonly [K in keyof F[P]]: CheckEdge<S, O, K, F[P][K]> }
+    : unknown
+}
+
+// ---------------------------------------------------------------------------
+// Graph
+// ---------------------------------------------------------------------------
+
+/**
+ * What a graph may be told besides its nodes and edges.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options extends Policy.Limits {
+  /** Names this version of the graph in its checkpoints. */
+  readonly version?: string
+  /** For nodes that have no policy of their own. */
+  readonly retry?: Policy.Retry | ReadonlyArray<Policy.Retry>
+  /** For nodes that have no timeout of their own. */
+  readonly timeout?: Policy.TimeoutInput
+  /** How long the state of this graph lives when it runs inside another: one call (the default), the thread, or not at all. */
+  readonly persistence?: Persistence
+}
+
+/**
+ * What a run without a thread may be told.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface RunOptions extends Policy.Limits {
+  /** What the random numbers of nodes derive from. */
+  readonly seed?: string
+}
+
+/** While TypeScript infers an inline `StateGraph.make(...)`, the requests are `any` for a moment. */
+type CanPause<Q> = 0 extends 1 & Q ? false : [Q] extends [never] ? false : true
+
+type NeedsThread = Problem<"this graph can pause: run it on a thread, .thread(id)">
+
+/** What leaves a run: commands for the parent have become an error there. */
+type RunError<E> = Exclude<E, AnyParent> | EngineError
+
+/** What a graph hands up, by key: its updates and its values. */
+type UpOf<S extends State.Any> = {
+  readonly [K in keyof State.Output<S>]: readonly [Exclude<State.Update<S>[K & keyof State.Update<S>], undefined>, State.Output<S>[K]]
+}
+
+/**
+ * A graph. It is a node of any graph whose state can feed it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface StateGraph<in out S extends State.Any, out O, out E, out R, in out Q> extends Pipeable.Pipeable {
+  (state: any): Effect.Effect<State.Output<S>, E, R | Asks<Q>> & Node.Takes<State.Input<S>> & Sub<UpOf<S>>
+  readonly [TypeId]: typeof TypeId
+  readonly name: string
+  readonly state: S
+  /** The machine that the graph is lowered to: channels, nodes, triggers, writers. */
+  readonly pregel: MachineView
+  /** Runs the graph on an input to its end. */
+  readonly invoke: CanPause<Q> extends true ? NeedsThread
+    : (input: State.Input<S>, options?: RunOptions) => Effect.Effect<State.Output<S>, RunError<E>, R>
+  /** Runs the graph and emits what happens as it happens, in the chosen modes. */
+  readonly stream: CanPause<Q> extends true ? NeedsThread : <const M extends Event.Mode>(
+    input: State.Input<S>,
+    options: RunOptions & Event.StreamOptions<M>
+  ) => Stream.Stream<Event.Of<S, O, M>, RunError<E>, R>
+  /** The durable handle on one thread of this graph. */
+  readonly thread: (id: string) => Thread.Thread<S, O, E, R, Q & AnyRequest>
+  /**
+   * Runs the graph inside a node and gives its output. Several calls in one node are told apart by their order; calls from several fibers need a `key`.
+   * Its commands for the parent steer the graph that the node belongs to.
+   */
+  readonly call: (input: State.Input<S>, options?: { readonly key?: string }) => Effect.Effect<
+    State.Output<S>,
+    Exclude<E, AnyParent> | SteeringOf<E> | EngineError | Q,
+    R | Running | Asks<Q>
+  >
+  /** @internal */
+  readonly "~program": Program
+  /** @internal */
+  readonly "~persistence": Persistence
+}
+
+type SteeringOf<E> = E extends Command.ParentCommand<infer U, infer G> ? Steering<Command.Command<U, G>> : never
+
+/**
+ * Any graph.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Any {
+  (state: any): any
+  readonly [TypeId]: typeof TypeId
+  readonly name: string
+  readonly state: State.Any
+  readonly pregel: MachineView
+  /** @internal */
+  readonly "~program": Program
+  /** @internal */
+  readonly "~persistence": Persistence
+}
+
+/**
+ * Whether a value is a graph.
+ *
+ * @category guards
+ * @since 0.1.0
+ */
+export const isStateGraph = (u: unknown): u is Any => typeof u === "function" && TypeId in u
+
+/**
+ * The nodes of a graph, checked against its state and against each other.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Nodes<in out S extends State.Any, out O> {
+  readonly state: S
+  /** The functions themselves, so that a node can be run and tested alone. */
+  readonly bodies: { readonly [K in keyof O]: (state: State.Type<S>) => O[K] }
+}
+
+/**
+ * Declares the nodes of a graph by name. A node is a function from the state to an Effect of its update, or to the update itself; a
+ * `Node`; or another graph.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const nodes = <S extends State.Any, O>(
+  state: S,
+  bodies: { readonly [K in keyof O]: (state: State.Type<S>) => O[K] & Check<S, O, K> }
+): Nodes<S, O> => ({ state, bodies }) as any
+
+type GraphOf<S extends State.Any, O> = StateGraph<
+  S,
+  O,
+  ErrorOf<O[keyof O]>,
+  Exclude<Need<O[keyof O]>, Running | Asks<any>>,
+  RequestOf<O[keyof O]>
+>
+
+const subgraphOf = (body: unknown): Subgraph | undefined =>
+  isStateGraph(body) ? { program: body["~program"], persistence: body["~persistence"] } : undefined
+
+/** Runs a graph inside the node that asks for it. */
+const callInside = (program: Program, persistence: Persistence, input: unknown, key: string | undefined): Effect.Effect<any, any, any> =>
+  Effect.flatMap(Running, (running) =>
+    Effect.withFiber((fiber) => {
+      const attempt = running as Attempt
+      const place = key === undefined ? attempt.nextCall(fiber.id) : `@${encodeURIComponent(key)}`
+      if (place === undefined) {
+        attempt.pad.failure ??= new ConcurrentCall({ kind: "graph", node: attempt.node, name: program.name })
+        return Effect.fail(attempt.pad.failure)
+      }
+      return Effect.flatMap(attempt.nest({ program, persistence, input, key: place }), (exit): Effect.Effect<any, any> => {
+        switch (exit._tag) {
+          case "Done":
+            return Effect.succeed(outputOf(program, exit.checkpoint))
+          case "Parent":
+            return Effect.fail(new Steering({ commands: exit.commands }))
+          case "Stopped":
+            return Effect.fail(exit.error)
+          case "Paused":
+            attempt.pad.note(exit)
+            return Effect.fail(exit.asked[0]!.request)
+        }
+      })
+    }))
+
+/**
+ * Makes a graph from its nodes and the edges between them. Untyped callers get a thrown `Error` that names what is wrong.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = <S extends State.Any, O, const F extends FlowOf<S, O>>(
+  name: string,
+  nodes: Nodes<S, O>,
+  flow: F & NoInfer<CheckFlow<S, O, F>>,
+  options?: Options
+): GraphOf<S, O> => {
+  const { bodies, state } = nodes
+  const program = lower({
+    name,
+    state,
+    bodies: bodies as any,
+    flow: flow as any,
+    options: graphOptions(options ?? {}),
+    subgraph: subgraphOf
+  })
+  const persistence = options?.persistence ?? "call"
+  const self = () => Effect.die(new Error(`graph "${name}" is a node only inside another graph; use invoke, thread or call`))
+  Object.defineProperty(self, "name", { value: name })
+  Object.defineProperty(self, "pregel", { enumerable: true, get: () => view(program) })
+  return Object.assign(self, {
+    pipe(this: unknown) {
+      return Pipeable.pipeArguments(this as any, arguments)
+    },
+    [TypeId]: TypeId,
+    state,
+    "~program": program,
+    "~persistence": persistence,
+    invoke: (input: unknown, run?: RunOptions) => runOnce(program, input, rootOptions(run, undefined)),
+    stream: (input: unknown, run: RunOptions & Event.StreamOptions<Event.Mode>) =>
+      eventStream(run, (sink) => runOnce(program, input, rootOptions(run, sink))),
+    thread: (id: string) => Thread.make(program, id),
+    call: (input: unknown, called?: { readonly key?: string }) => callInside(program, persistence, input, called?.key)
+  }) as any
+}
+

@@ -1,0 +1,20 @@
+/**
+ * @since 0.1.0
+ */
+export * as Channel from "./Channel.ts"
+export * as Checkpoint from "./Checkpoint.ts"
+export * as Checkpointer from "./Checkpointer.ts"
+export * as Command from "./Command.ts"
+export { END, START } from "./Command.ts"
+export * as Event from "./Event.ts"
+export * as GraphError from "./GraphError.ts"
+export * as Interrupt from "./Interrupt.ts"
+export * as Node from "./Node.ts"
+export * as NodeCache from "./NodeCache.ts"
+export * as Policy from "./Policy.ts"
+export * as Pregel from "./Pregel.ts"
+export * as Running from "./Running.ts"
+export * as Send from "./Send.ts"
+export * as State from "./State.ts"
+export * as StateGraph from "./StateGraph.ts"
+export * as Thread from "./Thread.ts"

@@ -1,0 +1,549 @@
+/**
+ * From nodes and edges to channels and triggers. Pure; the types are gone
+ * after this. What is wrong with a definition is thrown: untyped callers get a
+ * defect that names the fault.
+ */
+import * as Option from "effect/Option"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import * as Channel from "../../Channel.ts"
+import { END, START } from "../../Command.ts"
+import * as Node from "../../Node.ts"
+import type * as Policy from "../../Policy.ts"
+import * as Send from "../../Send.ts"
+import * as State from "../../State.ts"
+import { freeze } from "../freeze.ts"
+import { setKey } from "./checkpoint.ts"
+import { hash } from "./hash.ts"
+import {
+  type Body,
+  branch,
+  byName,
+  type ChannelProgram,
+  type Codec,
+  type Input,
+  INPUT,
+  type Join,
+  joinChannel,
+  type Limits,
+  type NodeProgram,
+  type Persistence,
+  type Program,
+  type Read,
+  TASKS,
+  type Writer
+} from "./program.ts"
+
+/** @internal */
+export interface JoinStep {
+  readonly "~join": string
+  readonly group: string | undefined
+  readonly release: "all" | "idle"
+}
+
+/** @internal */
+export interface RouteStep {
+  readonly "~route": unknown
+  readonly to: ReadonlyArray<string>
+  readonly choose: (state: never) => unknown
+}
+
+type Step = string | JoinStep | RouteStep
+export type To = Step | ReadonlyArray<Step>
+
+export interface Flow {
+  readonly start: To
+  readonly edges?: Readonly<Record<string, To>>
+}
+
+export interface GraphOptions {
+  readonly version: string | undefined
+  readonly limits: Limits
+  readonly retry: ReadonlyArray<Policy.Retry>
+  readonly timeout: Policy.Timeout | undefined
+  readonly onError: ((error: unknown, input: unknown) => unknown) | undefined
+}
+
+export interface Subgraph {
+  readonly program: Program
+  readonly persistence: Persistence
+}
+
+const wrong = (graph: string, what: string): never => {
+  throw new Error(`graph "${graph}": ${what}`)
+}
+
+const reservedKeys = new Set([INPUT, TASKS, "__input__", "__end__"])
+
+/** Names become parts of task ids and namespaces, where these characters separate. */
+const checkName = (graph: string, name: string): void => {
+  if (name === START || name === END || name === "__input__") wrong(graph, `node name "${name}" is reserved`)
+  if (name === "") wrong(graph, "a node needs a name")
+  if (name.includes("|") || name.includes(":")) wrong(graph, `node name "${name}" contains "|" or ":", which are reserved`)
+}
+
+// ---------------------------------------------------------------------------
+// Codecs
+// ---------------------------------------------------------------------------
+
+export const channelCodec = (channel: Channel.Any): Codec => ({
+  encode: (value) => Channel.encode(channel, Option.some(value) as Option.Some<unknown>),
+  decode: (json) => Result.map(Channel.decode(channel, json), (cell) => Option.getOrThrow(cell)),
+  encodeWrite: (write) => Channel.encodeWrite(channel, write),
+  decodeWrite: (row) => Channel.decodeWrite(channel, row),
+  validate: (write) => Channel.validate(channel, write)
+})
+
+const schemaCodec = (schema: Channel.AnySchema): Codec => channelCodec(Channel.lastValue(schema))
+
+/** A record of writes by key, each through the codec of its channel: what an input is, and a Send to a node that reads the state. */
+export const recordCodec = (fields: State.Fields, isUpdate: boolean): Codec => {
+  const each = <A>(
+    record: unknown,
+    isStored: boolean,
+    f: (channel: Channel.Any, value: unknown, key: string) => Result.Result<A, string>
+  ): Result.Result<ReadonlyArray<readonly [string, A]>, string> => {
+    const out: Array<readonly [string, A]> = []
+    for (const key of Object.keys(record as object)) {
+      const channel = fields[key]
+      if (channel === undefined) return Result.fail(`"${key}" is no key of the state`)
+      const value = (record as Record<string, unknown>)[key]
+      // Untracked values live for one run: they are never stored.
+      if (value === undefined || (isStored && channel.rule._tag === "UntrackedValue")) continue
+      const done = f(channel, value, key)
+      if (Result.isFailure(done)) return Result.fail(`at "${key}": ${done.failure}`)
+      out.push([key, done.success])
+    }
+    return Result.succeed(out)
+  }
+  const asValue = (channel: Channel.Any): Channel.Any => isUpdate ? channel : Channel.lastValue(channel.value)
+  const encode = (record: unknown): Result.Result<Schema.Json, string> =>
+    Result.map(
+      each(record, true, (channel, value) => Channel.encodeWrite(asValue(channel), value)),
+      (rows) => rows.map(([key, row]): Schema.Json => [key, row.kind, row.json])
+    )
+  const decode = (json: unknown): Result.Result<unknown, string> => {
+    const record: Record<string, unknown> = {}
+    for (const row of Array.isArray(json) ? json as ReadonlyArray<unknown> : []) {
+      const [key, kind, value] = row as [string, "write" | "overwrite", Schema.Json]
+      const channel = fields[key]
+      if (channel === undefined) return Result.fail(`"${key}" is no key of the state`)
+      const decoded = Channel.decodeWrite(asValue(channel), { kind, json: value })
+      if (Result.isFailure(decoded)) return Result.fail(`at "${key}": ${decoded.failure}`)
+      setKey(record, key, decoded.success)
+    }
+    return Array.isArray(json) ? Result.succeed(freeze(record)) : Result.fail("expected a list of rows")
+  }
+  return whole(encode, decode, (record) => {
+    if (typeof record !== "object" || record === null || Array.isArray(record)) return Option.some("expected a record")
+    const checked = each(record, false, (channel, value) => {
+      const problem = Channel.validate(asValue(channel), value)
+      return Option.isSome(problem) ? Result.fail(problem.value) : Result.succeed(undefined)
+    })
+    return Result.isFailure(checked) ? Option.some(checked.failure) : Option.none()
+  })
+}
+
+/** The codec of a channel whose writes look like its values. */
+const whole = (
+  encode: Codec["encode"],
+  decode: Codec["decode"],
+  validate: Codec["validate"]
+): Codec => ({
+  encode,
+  decode,
+  validate,
+  encodeWrite: (write) => Result.map(encode(write), (json) => ({ kind: "write", json })),
+  decodeWrite: (row) => decode(row.json)
+})
+
+/** Sends are stored with the inputs encoded as their nodes say. */
+const tasksCodec = (node: (name: string) => NodeProgram | undefined): Codec => {
+  const encodeOne = (send: unknown): Result.Result<Schema.Json, string> => {
+    const { arg, node: name, timeoutMillis } = send as Send.Any
+    const target = node(name)
+    if (target === undefined) return Result.fail(`there is no node "${name}"`)
+    return Result.map(target.input.encode(arg), (json): Schema.Json => [name, json, timeoutMillis ?? null])
+  }
+  const decodeOne = (json: unknown): Result.Result<unknown, string> => {
+    const [name, arg, timeoutMillis] = json as [string, Schema.Json, number | null]
+    const target = node(name)
+    if (target === undefined) return Result.fail(`there is no node "${name}"`)
+    return Result.map(
+      target.input.decode(arg),
+      (value) => Send.make(name, value, timeoutMillis === null ? undefined : { timeout: timeoutMillis })
+    )
+  }
+  return {
+    encode: (value) => Result.all((value as ReadonlyArray<unknown>).map(encodeOne)),
+    decode: (json) =>
+      Array.isArray(json) ? Result.map(Result.all(json.map(decodeOne)), freeze) : Result.fail("expected a list of Sends"),
+    encodeWrite: (write) => Result.map(encodeOne(write), (json) => ({ kind: "write", json })),
+    decodeWrite: (row) => decodeOne(row.json),
+    validate: () => Option.none()
+  }
+}
+
+// ---------------------------------------------------------------------------
+// Channels
+// ---------------------------------------------------------------------------
+
+const nullChannel = Channel.ephemeral(Schema.Null, { guard: false })
+const deferredChannel = Channel.lastValueAfterFinish(Schema.Null)
+const anyChannel = Channel.lastValue(Schema.Unknown)
+
+/** Collects channels and hands out their numbers. */
+class Channels {
+  readonly list: Array<ChannelProgram> = []
+  readonly numbers = new Map<string, number>()
+  add(name: string, rule: Channel.Rule, codec: Codec, isState: boolean): number {
+    this.list.push({ name, rule, codec, isState })
+    this.numbers.set(name, this.list.length - 1)
+    return this.list.length - 1
+  }
+}
+
+interface Barrier {
+  readonly names: Array<string>
+  readonly group: string | undefined
+  readonly release: "all" | "idle"
+  readonly target: string
+}
+
+/** The barriers of a flow, by target and group, with their sources in declaration order. */
+const barriersOf = (graph: string, flow: Flow): ReadonlyMap<string, Barrier> => {
+  const barriers = new Map<string, Barrier>()
+  for (const [from, to] of [[START, flow.start] as const, ...Object.entries(flow.edges ?? {})]) {
+    for (const step of steps(to)) {
+      if (typeof step === "string" || !("~join" in step)) continue
+      if (from === START) wrong(graph, `the start cannot lead through a join to "${step["~join"]}"`)
+      const key = JSON.stringify([step["~join"], step.group ?? null])
+      const known = barriers.get(key)
+      if (known === undefined) barriers.set(key, { names: [from], group: step.group, release: step.release, target: step["~join"] })
+      else if (known.release !== step.release) wrong(graph, `the sources of the join before "${step["~join"]}" disagree on its release`)
+      else if (!known.names.includes(from)) known.names.push(from)
+    }
+  }
+  return barriers
+}
+
+const steps = (to: To): ReadonlyArray<Step> => Array.isArray(to) ? to as ReadonlyArray<Step> : [to as Step]
+
+// ---------------------------------------------------------------------------
+// Lowering
+// ---------------------------------------------------------------------------
+
+/** The parts of a graph, with its types erased. */
+export interface Description {
+  readonly name: string
+  readonly state: State.Any
+  readonly bodies: Readonly<Record<string, unknown>>
+  readonly flow: Flow
+  readonly options: GraphOptions
+  readonly subgraph: (body: unknown) => Subgraph | undefined
+}
+
+const checkFlow = ({ bodies, flow, name }: Description): void => {
+  const known = Object.keys(bodies)
+  for (const node of known) checkName(name, node)
+  if (flow.start === undefined || steps(flow.start).length === 0) wrong(name, "needs a start: at least one node that it leads to")
+  for (const [from, to] of [[START, flow.start] as const, ...Object.entries(flow.edges ?? {})]) {
+    if (from !== START && !known.includes(from)) wrong(name, `has edges from "${from}", which is no node`)
+    const all = steps(to)
+    if (all.length > 1 && all.some((step) => typeof step === "object" && "choose" in step)) {
+      wrong(name, `node "${from}" mixes a route with other edges. A node has one kind of routing`)
+    }
+    for (const step of all) {
+      const targets = typeof step === "string" ? [step] : "~join" in step ? [step["~join"]] : step.to
+      for (const target of targets) {
+        if (target === START) wrong(name, `node "${from}" leads to the start, which nothing can lead to`)
+        if (target !== END && !known.includes(target)) wrong(name, `node "${from}" leads to "${target}", which is no node`)
+      }
+    }
+  }
+}
+
+const writersOf = (description: Description, from: string, channels: Channels, barriers: ReadonlyMap<string, Barrier>, reads: ReadonlyArray<number>) => {
+  const { bodies, flow, name } = description
+  const writers: Array<Writer> = [{ _tag: "Update" }]
+  const to = from === START ? flow.start : flow.edges?.[from]
+  if (to === undefined) return writers
+  const body = bodies[from]
+  const destinations = Node.isNode(body) ? body.options.destinations : []
+  if (destinations.length > 0) wrong(name, `node "${from}" has edges and says where its Commands go. A node has one kind of routing`)
+  for (const step of steps(to)) {
+    if (typeof step === "string") {
+      if (step !== END) writers.push({ _tag: "Wake", node: step, channel: channels.numbers.get(branch(step))! })
+    } else if ("~join" in step) {
+      const barrier = barriers.get(JSON.stringify([step["~join"], step.group ?? null]))!
+      const channel = joinChannel(barrier.names, barrier.group, barrier.target)
+      writers.push({ _tag: "Join", node: barrier.target, channel: channels.numbers.get(channel)! })
+    } else {
+      writers.push({ _tag: "Route", targets: step.to, choose: step.choose, reads })
+    }
+  }
+  return writers
+}
+
+/** What a node reads: the state, or the keys of a schema of its own that the state has. */
+const readOf = (state: State.Any, input: Channel.AnySchema | State.Any | undefined, channels: Channels, all: ReadonlyArray<number>): Read => {
+  const fields = input === undefined ? undefined : State.isState(input) ? input.fields : (input as { readonly fields?: object }).fields
+  if (fields === undefined || fields === state.fields) return { _tag: "Record", channels: all }
+  const keys = Object.keys(fields).filter((key) => key in state.fields)
+  return { _tag: "Record", channels: keys.map((key) => channels.numbers.get(key)!) }
+}
+
+const bodyOf = (description: Description, body: unknown): Body => {
+  const sub = description.subgraph(body)
+  if (sub !== undefined) return { _tag: "Graph", ...sub }
+  if (Node.isNode(body)) return { _tag: "Run", run: body.options.run }
+  return typeof body === "function"
+    ? { _tag: "Run", run: body as (input: unknown) => unknown }
+    : wrong(description.name, "a node is a function, a Node or a graph")
+}
+
+const inputCodecOf = (state: State.Any, body: Body, input: Channel.AnySchema | State.Any | undefined): Codec => {
+  if (body._tag === "Graph" && body.program.input._tag === "Start") {
+    return body.program.channels[body.program.input.channel]!.codec
+  }
+  if (input === undefined) return recordCodec(state.fields, false)
+  return State.isState(input) ? recordCodec(input.fields, false) : schemaCodec(input)
+}
+
+const nodeOf = (
+  description: Description,
+  name: string,
+  place: { readonly channels: Channels; readonly barriers: ReadonlyMap<string, Barrier>; readonly all: ReadonlyArray<number> }
+): Omit<NodeProgram, "number"> => {
+  const { bodies, options, state } = description
+  const { all, barriers, channels } = place
+  const config = Node.isNode(bodies[name]) ? bodies[name].options : undefined
+  const body = bodyOf(description, bodies[name])
+  const triggers = [channels.numbers.get(branch(name))!]
+  for (const barrier of barriers.values()) {
+    if (barrier.target === name) triggers.push(channels.numbers.get(joinChannel(barrier.names, barrier.group, name))!)
+  }
+  return {
+    name,
+    triggers,
+    read: body._tag === "Graph" && body.program.input._tag === "Start"
+      ? {
+        _tag: "Record",
+        channels: body.program.input.keys.map((c) => body.program.channels[c]!.name).filter((key) => key in state.fields)
+          .map((key) => channels.numbers.get(key)!)
+      }
+      : readOf(state, config?.input, channels, all),
+    writers: writersOf(description, name, channels, barriers, all),
+    body,
+    input: inputCodecOf(state, body, config?.input),
+    defer: config?.defer ?? false,
+    retry: config?.retry ?? options.retry,
+    timeout: config?.timeout ?? options.timeout,
+    cache: config?.cache,
+    onError: config?.onError ?? (body._tag === "Run" ? options.onError : undefined),
+    destinations: config?.destinations ?? []
+  }
+}
+
+const isDeferred = (bodies: Description["bodies"], name: string): boolean => {
+  const body = bodies[name]
+  return Node.isNode(body) && body.options.defer
+}
+
+/** Lowers a graph. Throws what is wrong with its definition. */
+export const lower = (description: Description): Program => {
+  const { bodies, flow, name, options, state } = description
+  checkFlow(description)
+  const channels = new Channels()
+  for (const key of Object.keys(state.fields)) {
+    if (reservedKeys.has(key) || key.startsWith("branch:to:") || key.startsWith("join:")) wrong(name, `state key "${key}" is reserved`)
+    const field = state.fields[key]!
+    channels.add(key, field.rule, channelCodec(field), true)
+  }
+  const all = channels.list.map((_, number) => number)
+  const inputCodec = recordCodec(state.fields, true)
+  const input = channels.add(INPUT, { _tag: "EphemeralValue", guard: true }, inputCodec, false)
+  const nodes: Array<NodeProgram> = []
+  const nodeNumber = new Map<string, number>()
+  const tasks = channels.add(TASKS, { _tag: "Topic", accumulate: false, unique: false }, tasksCodec((n) => nodes[nodeNumber.get(n) ?? -1]), false)
+  for (const node of Object.keys(bodies)) {
+    const channel = isDeferred(bodies, node) ? deferredChannel : nullChannel
+    channels.add(branch(node), channel.rule, channelCodec(channel), false)
+  }
+  const barriers = barriersOf(name, flow)
+  const joins: Array<Join> = []
+  for (const { group, names, release, target } of barriers.values()) {
+    if (target === END) continue
+    const channel = isDeferred(bodies, target) ? Channel.namedBarrierAfterFinish(names) : Channel.namedBarrier(names, { release })
+    const number = channels.add(joinChannel(names, group, target), channel.rule, channelCodec(channel), false)
+    joins.push({ channel: number, node: target, names, release: isDeferred(bodies, target) ? "all" : release })
+  }
+  const place = { channels, barriers, all }
+  const start: Omit<NodeProgram, "number"> = {
+    name: START,
+    triggers: [input],
+    read: { _tag: "Value", channel: input },
+    writers: writersOf(description, START, channels, barriers, all),
+    body: { _tag: "Start" },
+    input: inputCodec,
+    defer: false,
+    retry: [],
+    timeout: undefined,
+    cache: undefined,
+    onError: undefined,
+    destinations: []
+  }
+  for (const node of [start, ...Object.keys(bodies).map((key) => nodeOf(description, key, place))].sort(byName)) {
+    nodeNumber.set(node.name, nodes.length)
+    nodes.push({ ...node, number: nodes.length })
+  }
+  const required = state.input.filter((key) => {
+    const { rule } = state.fields[key]!
+    return Option.isNone(Channel.empty(rule)) && (rule._tag === "LastValue" || rule._tag === "BinaryOperatorAggregate")
+  })
+  const numbersOf = (keys: ReadonlyArray<string>): ReadonlyArray<number> => keys.map((key) => channels.numbers.get(key)!)
+  return assemble({
+    name,
+    version: options.version,
+    channels,
+    nodes,
+    nodeNumber,
+    tasks,
+    joins,
+    state: all,
+    input: { _tag: "Start", channel: input, keys: numbersOf(state.input) },
+    required,
+    output: { _tag: "Record", channels: numbersOf(state.output) },
+    limits: options.limits
+  })
+}
+
+/** What `assemble` computes the rest of a program from. */
+export interface Parts {
+  readonly name: string
+  readonly version: string | undefined
+  readonly channels: Channels
+  readonly nodes: ReadonlyArray<NodeProgram>
+  readonly nodeNumber: ReadonlyMap<string, number>
+  readonly tasks: number
+  readonly joins: ReadonlyArray<Join>
+  readonly state: ReadonlyArray<number>
+  readonly input: Input
+  readonly required: ReadonlyArray<string>
+  readonly output: Read
+  readonly limits: Limits
+}
+
+const assemble = (parts: Parts): Program => {
+  const { channels, joins, nodes, ...rest } = parts
+  const wakes: Array<Array<number>> = channels.list.map(() => [])
+  for (const node of nodes) for (const c of node.triggers) wakes[c]!.push(node.number)
+  for (const name of [...rest.limits.before, ...rest.limits.after]) {
+    if (name !== "*" && !rest.nodeNumber.has(name)) wrong(rest.name, `breakpoint at "${name}", which is no node`)
+  }
+  let fingerprint: string | undefined
+  return {
+    ...rest,
+    joins,
+    nodes,
+    channels: channels.list,
+    channelNumber: channels.numbers,
+    wakes,
+    finishing: channels.list.flatMap(({ rule }, number) =>
+      rule._tag === "LastValueAfterFinish" || rule._tag === "NamedBarrierAfterFinish" ? [number] : []
+    ),
+    idle: joins.filter(({ release }) => release === "idle").map(({ channel }) => channel),
+    get fingerprint() {
+      return fingerprint ??= hash(rest.name, rest.version ?? "", JSON.stringify(shapeOf(channels.list, nodes)))
+    }
+  }
+}
+
+const shapeOf = (channels: ReadonlyArray<ChannelProgram>, nodes: ReadonlyArray<NodeProgram>) => [
+  channels.map(({ name, rule }) => [name, rule._tag]),
+  nodes.map((node) => [node.name, node.triggers])
+]
+
+// ---------------------------------------------------------------------------
+// The lower-level API
+// ---------------------------------------------------------------------------
+
+/** A node of `Pregel.make`, with its types erased. */
+export interface PregelNode {
+  readonly subscribe: ReadonlyArray<string>
+  readonly read: string | ReadonlyArray<string>
+  readonly run: (input: unknown) => unknown
+  readonly write: ReadonlyArray<{ readonly channel: string; readonly map: (result: unknown) => unknown }>
+  readonly retry: ReadonlyArray<Policy.Retry>
+  readonly timeout: Policy.Timeout | undefined
+  readonly cache: Policy.Cache | undefined
+}
+
+export interface PregelDescription {
+  readonly name: string
+  readonly channels: State.Fields
+  readonly nodes: Readonly<Record<string, PregelNode>>
+  readonly input: string | ReadonlyArray<string>
+  readonly output: string | ReadonlyArray<string>
+  readonly options: GraphOptions
+}
+
+/** Assembles a program from channels and nodes that are wired by hand. */
+export const lowerPregel = (description: PregelDescription): Program => {
+  const { name, options } = description
+  const channels = new Channels()
+  for (const key of Object.keys(description.channels)) {
+    if (reservedKeys.has(key)) wrong(name, `channel "${key}" is reserved`)
+    const channel = description.channels[key]!
+    channels.add(key, channel.rule, channelCodec(channel), true)
+  }
+  const all = channels.list.map((_, number) => number)
+  const tasks = channels.add(TASKS, { _tag: "Topic", accumulate: false, unique: false }, tasksCodec(() => undefined), false)
+  const number = (key: string, what: string): number =>
+    channels.numbers.get(key) ?? wrong(name, `${what} names channel "${key}", which there is not`)
+  const readOf = (what: string | ReadonlyArray<string>, who: string): Read =>
+    typeof what === "string"
+      ? { _tag: "Value", channel: number(what, who) }
+      : { _tag: "Record", channels: what.map((key) => number(key, who)) }
+  const nodes: Array<NodeProgram> = []
+  const nodeNumber = new Map<string, number>()
+  for (const key of Object.keys(description.nodes).sort()) {
+    checkName(name, key)
+    const node = description.nodes[key]!
+    nodeNumber.set(key, nodes.length)
+    nodes.push({
+      name: key,
+      number: nodes.length,
+      triggers: node.subscribe.map((channel) => number(channel, `node "${key}"`)),
+      read: readOf(node.read, `node "${key}"`),
+      writers: node.write.map(({ channel, map }) => ({ _tag: "Channel", channel: number(channel, `node "${key}"`), map })),
+      body: { _tag: "Run", run: node.run },
+      input: channelCodec(anyChannel),
+      defer: false,
+      retry: node.retry.length > 0 ? node.retry : options.retry,
+      timeout: node.timeout ?? options.timeout,
+      cache: node.cache,
+      onError: undefined,
+      destinations: []
+    })
+  }
+  const input = readOf(description.input, "the input")
+  const inputs = input._tag === "Value" ? [input.channel] : input.channels
+  if (!nodes.some((node) => node.triggers.some((c) => inputs.includes(c)))) {
+    wrong(name, "no node subscribes to an input channel, so that nothing would ever run")
+  }
+  return assemble({
+    name,
+    version: options.version,
+    channels,
+    nodes,
+    nodeNumber,
+    tasks,
+    joins: [],
+    state: all,
+    input,
+    required: [],
+    output: readOf(description.output, "the output"),
+    limits: options.limits
+  })
+}

@@ -1,0 +1,92 @@
+/** Which tasks the next superstep has. Pure; its cost is that of the channels that changed. */
+import * as Option from "effect/Option"
+import * as Channel from "../../Channel.ts"
+import type * as Send from "../../Send.ts"
+import { type Checkpoint, read } from "./checkpoint.ts"
+import type { NodeProgram, Program } from "./program.ts"
+
+export interface Task {
+  /** Unique in its superstep, and sorts like the task's place in it: woken nodes by name, then Sends by index. */
+  readonly id: string
+  /** The place of the task as a segment of a namespace: the node's name, with the index of a Send. */
+  readonly place: string
+  readonly kind: "pull" | "send"
+  readonly node: NodeProgram
+  readonly input: unknown
+  readonly timeoutMillis: number | undefined
+}
+
+/** An input, or the first Command from outside. Sorts before every task. */
+export const INPUT_TASK = "input"
+
+/** Whether a record holds the writes of an input or of a Command from outside. */
+export const isInputTask = (id: string): boolean => id === INPUT_TASK || id.startsWith(`${INPUT_TASK}:`)
+
+/** The id of the n-th Command from outside. */
+export const inputTask = (n: number): string => `${INPUT_TASK}:${String(n).padStart(10, "0")}`
+
+const pullTask = (node: NodeProgram, input: unknown): Task => ({
+  id: `pull:${node.name}`,
+  place: node.name,
+  kind: "pull",
+  node,
+  input,
+  timeoutMillis: undefined
+})
+
+const sendTask = (node: NodeProgram, index: number, send: Send.Any): Task => ({
+  id: `send:${String(index).padStart(10, "0")}:${node.name}`,
+  place: `${node.name}:${index}`,
+  kind: "send",
+  node,
+  input: send.arg as unknown,
+  timeoutMillis: send.timeoutMillis
+})
+
+const isWoken = (program: Program, checkpoint: Checkpoint, node: NodeProgram): boolean => {
+  const seen = checkpoint.seen[node.number]!
+  for (const c of node.triggers) {
+    if (checkpoint.versions[c]! > seen && Channel.isAvailable(program.channels[c]!.rule, checkpoint.cells[c]!)) return true
+  }
+  return false
+}
+
+/** Node numbers worth asking: those that the changed channels wake, or all when that is not known. */
+const candidates = (program: Program, checkpoint: Checkpoint): ReadonlyArray<number> => {
+  const { updated } = checkpoint
+  if (updated === undefined) return program.nodes.map((node) => node.number)
+  if (updated.length === 0) return updated
+  if (updated.length === 1) return program.wakes[updated[0]!]!
+  const found = new Set<number>()
+  for (const c of updated) for (const n of program.wakes[c]!) found.add(n)
+  return found.size < 2 ? [...found] : [...found].sort((a, b) => a - b)
+}
+
+/** The tasks of the next superstep, in the order in which their writes fold. */
+export const plan = (program: Program, checkpoint: Checkpoint): ReadonlyArray<Task> => {
+  const tasks: Array<Task> = []
+  // Nodes that read the same channels share one frozen input.
+  const inputs = new Map<ReadonlyArray<number>, unknown>()
+  for (const number of candidates(program, checkpoint)) {
+    const node = program.nodes[number]!
+    if (!isWoken(program, checkpoint, node)) continue
+    const key = node.read._tag === "Record" ? node.read.channels : undefined
+    if (key !== undefined && inputs.has(key)) {
+      tasks.push(pullTask(node, inputs.get(key)))
+      continue
+    }
+    const input = read(program, checkpoint.cells, node.read)
+    if (Option.isNone(input)) continue
+    if (key !== undefined) inputs.set(key, input.value)
+    tasks.push(pullTask(node, input.value))
+  }
+  const sends = checkpoint.cells[program.tasks]!
+  if (Option.isSome(sends)) {
+    const packets = sends.value as ReadonlyArray<Send.Any>
+    for (let index = 0; index < packets.length; index++) {
+      const packet = packets[index]!
+      tasks.push(sendTask(program.nodes[program.nodeNumber.get(packet.node)!]!, index, packet))
+    }
+  }
+  return tasks
+}

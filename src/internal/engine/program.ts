@@ -1,0 +1,131 @@
+/**
+ * The lowered form of a graph: channels, nodes and triggers, with the types
+ * erased. Edges are gone; an edge is a write to a `branch:to:` channel. The
+ * engine knows nothing else.
+ */
+import type * as Option from "effect/Option"
+import type * as Result from "effect/Result"
+import type * as Schema from "effect/Schema"
+import type * as Channel from "../../Channel.ts"
+import type * as Policy from "../../Policy.ts"
+
+/** The channel of pending Sends. */
+export const TASKS = "__tasks"
+/** The channel that holds the input of a graph. */
+export const INPUT = "__start__"
+export const branch = (node: string): string => `branch:to:${node}`
+export const joinChannel = (sources: ReadonlyArray<string>, group: string | undefined, target: string): string =>
+  group === undefined ? `join:${sources.join("+")}:${target}` : `join:${group}:${target}`
+
+/** How the values and writes of a channel cross storage, and which writes it accepts. Errors say why. */
+export interface Codec {
+  readonly encode: (value: unknown) => Result.Result<Schema.Json, string>
+  readonly decode: (json: unknown) => Result.Result<unknown, string>
+  readonly encodeWrite: (write: unknown) => Result.Result<Channel.EncodedWrite, string>
+  readonly decodeWrite: (row: Channel.EncodedWrite) => Result.Result<unknown, string>
+  readonly validate: (write: unknown) => Option.Option<string>
+}
+
+export interface ChannelProgram {
+  readonly name: string
+  readonly rule: Channel.Rule
+  readonly codec: Codec
+  /** Whether the key belongs to the user's state, or to the machine. */
+  readonly isState: boolean
+}
+
+/** What a node gets: a record of channels, or the value of one. */
+export type Read =
+  | { readonly _tag: "Record"; readonly channels: ReadonlyArray<number> }
+  | { readonly _tag: "Value"; readonly channel: number }
+
+/** What is written after a node has run. */
+export type Writer =
+  /** The keys of an update, or the update and the targets of a Command. */
+  | { readonly _tag: "Update" }
+  /** A static edge: wakes `node`. */
+  | { readonly _tag: "Wake"; readonly node: string; readonly channel: number }
+  /** Tells a barrier that this node has run. */
+  | { readonly _tag: "Join"; readonly node: string; readonly channel: number }
+  /** Chooses among declared targets, from the state as it is if this task is alone. */
+  | {
+    readonly _tag: "Route"
+    readonly targets: ReadonlyArray<string>
+    readonly choose: (state: never) => unknown
+    readonly reads: ReadonlyArray<number>
+  }
+  /** Writes a channel from the node's result; `undefined` is no write. */
+  | { readonly _tag: "Channel"; readonly channel: number; readonly map: (result: unknown) => unknown }
+
+export type Persistence = "call" | "thread" | "none"
+
+/** What runs. */
+export type Body =
+  | { readonly _tag: "Start" }
+  | { readonly _tag: "Run"; readonly run: (input: unknown) => unknown }
+  | { readonly _tag: "Graph"; readonly program: Program; readonly persistence: Persistence }
+
+export interface NodeProgram {
+  readonly name: string
+  readonly number: number
+  readonly triggers: ReadonlyArray<number>
+  readonly read: Read
+  readonly writers: ReadonlyArray<Writer>
+  readonly body: Body
+  /** How the input of a Send to this node is checked and stored. */
+  readonly input: Codec
+  readonly defer: boolean
+  readonly retry: ReadonlyArray<Policy.Retry>
+  readonly timeout: Policy.Timeout | undefined
+  readonly cache: Policy.Cache | undefined
+  readonly onError: ((error: unknown, input: unknown) => unknown) | undefined
+  readonly destinations: ReadonlyArray<string>
+}
+
+/** How an input enters: as one record that the start of the graph hands on, or straight into channels. */
+export type Input = Read | { readonly _tag: "Start"; readonly channel: number; readonly keys: ReadonlyArray<number> }
+
+export interface Join {
+  readonly channel: number
+  readonly node: string
+  readonly names: ReadonlyArray<string>
+  readonly release: "all" | "idle"
+}
+
+export interface Limits {
+  readonly recursionLimit: number
+  readonly concurrency: number | undefined
+  readonly superstepMillis: number | undefined
+  readonly runMillis: number | undefined
+  readonly onFailure: "interrupt" | "settle"
+  readonly before: ReadonlyArray<string>
+  readonly after: ReadonlyArray<string>
+}
+
+export interface Program {
+  readonly name: string
+  readonly version: string | undefined
+  readonly channels: ReadonlyArray<ChannelProgram>
+  readonly channelNumber: ReadonlyMap<string, number>
+  /** Sorted by name, so that numbers order like names. */
+  readonly nodes: ReadonlyArray<NodeProgram>
+  readonly nodeNumber: ReadonlyMap<string, number>
+  /** By channel number: the nodes that the channel triggers. */
+  readonly wakes: ReadonlyArray<ReadonlyArray<number>>
+  readonly joins: ReadonlyArray<Join>
+  /** Channels whose rule waits for the finish, and those of idle joins. */
+  readonly finishing: ReadonlyArray<number>
+  readonly idle: ReadonlyArray<number>
+  readonly tasks: number
+  /** The state keys, in declaration order. */
+  readonly state: ReadonlyArray<number>
+  readonly input: Input
+  readonly required: ReadonlyArray<string>
+  readonly output: Read
+  readonly limits: Limits
+  /** What identifies the shape of the graph: it goes into the ids of its checkpoints. */
+  readonly fingerprint: string
+}
+
+export const byName = (a: { readonly name: string }, b: { readonly name: string }): number =>
+  a.name < b.name ? -1 : a.name > b.name ? 1 : 0

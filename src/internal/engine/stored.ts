@@ -1,0 +1,528 @@
+/**
+ * Between the machine and its stored rows. A checkpoint is stored as what changed since its parent; a channel that only
+ * grows is stored as the writes of its superstep, which stand beside the parent, and is rebuilt through the same `update`
+ * that made it. Every so often a keyframe holds the whole state. Pure.
+ */
+import * as Option from "effect/Option"
+import * as Result from "effect/Result"
+import type * as Schema from "effect/Schema"
+import * as Channel from "../../Channel.ts"
+import { type CheckpointRow, format, type TaskRow } from "../../Checkpoint.ts"
+import { type Checkpoint, initial, liveOf } from "./checkpoint.ts"
+import { isInputTask } from "./plan.ts"
+import type { Program } from "./program.ts"
+import type { Write } from "./writes.ts"
+
+/** What went wrong, and at which channel. */
+export interface Fault {
+  readonly reason: "Encode" | "Decode" | "Format" | "Graph"
+  readonly channel: string | undefined
+  readonly detail: string
+}
+
+export interface StoredRequest {
+  readonly id: string
+  readonly tag: string
+  readonly payload: Schema.Json
+}
+
+export interface StoredAnswer {
+  /** Canonical text of the payload that was answered. */
+  readonly payload: string
+  readonly answer: Schema.Json
+}
+
+export type Answers = ReadonlyMap<string, StoredAnswer>
+
+/** What a task has produced. */
+export type TaskRecord =
+  | { readonly status: "done"; readonly writes: ReadonlyArray<Write>; readonly graphs: Graphs }
+  | { readonly status: "paused"; readonly requests: ReadonlyArray<StoredRequest>; readonly answers: Answers; readonly graphs: Graphs }
+  | { readonly status: "failed"; readonly error: string; readonly answers: Answers; readonly graphs: Graphs }
+
+/** Which checkpoints the graphs inside a task stand at, by namespace. */
+export type Graphs = ReadonlyArray<readonly [namespace: string, id: string]>
+
+/** A checkpoint with what the superstep that starts from it has produced so far. */
+export interface Place {
+  /** None before the first commit. */
+  readonly id: string | undefined
+  readonly checkpoint: Checkpoint
+  readonly records: ReadonlyMap<string, TaskRecord>
+  /** Heads of the graphs that ran inside finished tasks, by namespace. */
+  readonly graphs: ReadonlyMap<string, string>
+  /** In a nested graph: what its nodes have written, in order. */
+  readonly up: ReadonlyArray<Write>
+  /** In a nested graph: hash of the input that it was called with. */
+  readonly origin: string
+  readonly chain: Chain
+}
+
+/** How much is stored since the last keyframe: decides when the next is due. */
+export interface Chain {
+  readonly keyframeLength: number
+  readonly changesLength: number
+  /** By Delta channel: supersteps with writes since the last keyframe. */
+  readonly folds: ReadonlyMap<number, number>
+}
+
+export const noChain: Chain = { keyframeLength: 0, changesLength: 0, folds: new Map() }
+
+// A row costs about this much besides its data, in characters.
+const rowOverhead = 200
+// Changes may outgrow the keyframe by this before the next one: it bounds both the storage and the reading.
+const growth = 1
+
+type Pairs = ReadonlyArray<readonly [string, number]>
+type StoredWrite = readonly [channel: string, kind: 0 | 1, json: Schema.Json]
+
+interface CheckpointData {
+  readonly version: number
+  readonly versions: Pairs
+  readonly seen: Pairs
+  readonly stopped: number
+  readonly cells: ReadonlyArray<readonly [string, Schema.Json]>
+  readonly cleared?: ReadonlyArray<string>
+  readonly folded?: ReadonlyArray<string>
+  readonly graphs?: Graphs
+  readonly up?: ReadonlyArray<StoredWrite>
+  readonly origin?: string
+}
+
+type TaskData =
+  | { readonly writes: ReadonlyArray<StoredWrite>; readonly graphs?: Graphs }
+  | { readonly requests: ReadonlyArray<StoredRequest>; readonly answers?: StoredAnswers; readonly graphs?: Graphs }
+  | { readonly error: string; readonly answers?: StoredAnswers; readonly graphs?: Graphs }
+
+type StoredAnswers = ReadonlyArray<readonly [id: string, payload: string, answer: Schema.Json]>
+
+const fault = (reason: Fault["reason"], channel: string | undefined, detail: string): Result.Result<never, Fault> =>
+  Result.fail({ reason, channel, detail })
+
+/** JSON text; a value too deep for the call stack is a fault. */
+const stringify = (value: unknown): Result.Result<string, Fault> => {
+  try {
+    return Result.succeed(JSON.stringify(value))
+  } catch (cause) {
+    return fault("Encode", undefined, String(cause))
+  }
+}
+
+const parse = (text: string): Result.Result<unknown, Fault> => {
+  try {
+    return Result.succeed(JSON.parse(text) as unknown)
+  } catch (cause) {
+    return fault("Decode", undefined, String(cause))
+  }
+}
+
+// ---------------------------------------------------------------------------
+// Tasks
+// ---------------------------------------------------------------------------
+
+const isTracked = (program: Program, channel: number): boolean => program.channels[channel]!.rule._tag !== "UntrackedValue"
+
+export const encodeWrites = (program: Program, writes: ReadonlyArray<Write>): Result.Result<ReadonlyArray<StoredWrite>, Fault> => {
+  const rows: Array<StoredWrite> = []
+  for (const { channel: number, value } of writes) {
+    if (!isTracked(program, number)) continue
+    const channel = program.channels[number]!
+    const row = channel.codec.encodeWrite(value)
+    if (Result.isFailure(row)) return fault("Encode", channel.name, row.failure)
+    rows.push([channel.name, row.success.kind === "write" ? 0 : 1, row.success.json])
+  }
+  return Result.succeed(rows)
+}
+
+const decodeWrites = (program: Program, rows: ReadonlyArray<StoredWrite>): Result.Result<ReadonlyArray<Write>, Fault> => {
+  const writes: Array<Write> = []
+  for (const [name, kind, json] of rows) {
+    const number = program.channelNumber.get(name)
+    if (number === undefined) return fault("Graph", name, "the stored thread writes it, but the graph no longer has it")
+    const value = program.channels[number]!.codec.decodeWrite({ kind: kind === 0 ? "write" : "overwrite", json })
+    if (Result.isFailure(value)) return fault("Decode", name, value.failure)
+    writes.push({ channel: number, value: value.success })
+  }
+  return Result.succeed(writes)
+}
+
+const answersOf = (answers: Answers): { answers?: StoredAnswers } =>
+  answers.size === 0 ? {} : { answers: [...answers].map(([id, { answer, payload }]) => [id, payload, answer] as const) }
+
+const graphsOf = (graphs: Graphs): { graphs?: Graphs } => graphs.length === 0 ? {} : { graphs }
+
+const taskData = (program: Program, record: TaskRecord): Result.Result<TaskData, Fault> => {
+  const graphs = graphsOf(record.graphs)
+  switch (record.status) {
+    case "done":
+      return Result.map(encodeWrites(program, record.writes), (writes) => ({ writes, ...graphs }))
+    case "paused":
+      return Result.succeed({ requests: record.requests, ...answersOf(record.answers), ...graphs })
+    case "failed":
+      return Result.succeed({ error: record.error, ...answersOf(record.answers), ...graphs })
+  }
+}
+
+export const encodeTask = (
+  program: Program,
+  checkpoint: string,
+  task: string,
+  record: TaskRecord
+): Result.Result<TaskRow, Fault> =>
+  Result.map(
+    Result.flatMap(taskData(program, record), stringify),
+    (data) => ({ checkpoint, task, status: record.status, data })
+  )
+
+export const decodeTask = (program: Program, row: TaskRow): Result.Result<TaskRecord, Fault> =>
+  Result.flatMap(parse(row.data), (parsed): Result.Result<TaskRecord, Fault> => {
+    const data = parsed as {
+      readonly writes?: ReadonlyArray<StoredWrite>
+      readonly requests?: ReadonlyArray<StoredRequest>
+      readonly error?: string
+      readonly answers?: StoredAnswers
+      readonly graphs?: Graphs
+    }
+    const graphs = data.graphs ?? []
+    if (row.status === "done") {
+      return Result.map(decodeWrites(program, data.writes ?? []), (writes) => ({ status: "done", writes, graphs }))
+    }
+    const answers: Answers = new Map((data.answers ?? []).map(([id, payload, answer]) => [id, { payload, answer }]))
+    return Result.succeed(
+      row.status === "paused"
+        ? { status: "paused", requests: data.requests ?? [], answers, graphs }
+        : { status: "failed", error: data.error ?? "", answers, graphs }
+    )
+  })
+
+// ---------------------------------------------------------------------------
+// Checkpoints
+// ---------------------------------------------------------------------------
+
+/** Whether a changed channel is stored as its writes. An Overwrite, or writes that are not at hand, ask for the value. */
+const isFolded = (rule: Channel.Rule): boolean =>
+  rule._tag === "Delta" || (rule._tag === "BinaryOperatorAggregate" && rule.appends) || (rule._tag === "Topic" && rule.accumulate)
+
+const encodeCell = (program: Program, number: number, cell: Option.Some<unknown>): Result.Result<Schema.Json, Fault> => {
+  const { codec, name } = program.channels[number]!
+  const json = codec.encode(cell.value)
+  return Result.isFailure(json) ? fault("Encode", name, json.failure) : Result.succeed(json.success)
+}
+
+const encodeCells = (
+  program: Program,
+  checkpoint: Checkpoint,
+  numbers: Iterable<number>
+): Result.Result<ReadonlyArray<readonly [string, Schema.Json]>, Fault> => {
+  const cells: Array<readonly [string, Schema.Json]> = []
+  for (const number of numbers) {
+    const cell = checkpoint.cells[number]!
+    if (Option.isNone(cell) || !isTracked(program, number)) continue
+    const json = encodeCell(program, number, cell)
+    if (Result.isFailure(json)) return Result.fail(json.failure)
+    cells.push([program.channels[number]!.name, json.success])
+  }
+  return Result.succeed(cells)
+}
+
+const keyframeData = (program: Program, place: Place): Result.Result<CheckpointData, Fault> => {
+  const { checkpoint } = place
+  const written = program.channels.flatMap((_, number) => checkpoint.versions[number]! > 0 ? [number] : [])
+  return Result.flatMap(encodeCells(program, checkpoint, written), (cells) =>
+    Result.map(encodeWrites(program, place.up), (up) => ({
+      version: checkpoint.version,
+      versions: written.map((number) => [program.channels[number]!.name, checkpoint.versions[number]!] as const),
+      seen: program.nodes.flatMap(({ name, number }) => checkpoint.seen[number]! > 0 ? [[name, checkpoint.seen[number]!] as const] : []),
+      stopped: checkpoint.stopped,
+      cells,
+      ...graphsOf([...place.graphs]),
+      ...(up.length > 0 ? { up } : {}),
+      ...(place.origin === "" ? {} : { origin: place.origin })
+    })))
+}
+
+const changeData = (program: Program, before: Place, after: Place, isInput: boolean): Result.Result<CheckpointData, Fault> => {
+  const [old, now] = [before.checkpoint, after.checkpoint]
+  const changed: Array<number> = []
+  for (let c = 0; c < now.versions.length; c++) if (now.versions[c] !== old.versions[c]) changed.push(c)
+  const folded = changed.filter((c) => isFolded(program.channels[c]!.rule))
+  const set = changed.filter((c) => !isFolded(program.channels[c]!.rule))
+  const cleared = set.filter((c) => Option.isNone(now.cells[c]!) && Option.isSome(old.cells[c]!))
+  const nameOf = (c: number): string => program.channels[c]!.name
+  return Result.map(encodeCells(program, now, set), (cells) => ({
+    version: now.version,
+    versions: changed.map((c) => [nameOf(c), now.versions[c]!] as const),
+    seen: program.nodes.flatMap(({ name, number }) => now.seen[number] !== old.seen[number] ? [[name, now.seen[number]!] as const] : []),
+    stopped: now.stopped,
+    cells,
+    ...(cleared.length > 0 ? { cleared: cleared.map(nameOf) } : {}),
+    ...(folded.length > 0 ? { folded: folded.map(nameOf) } : {}),
+    ...graphsOf([...after.graphs].filter(([namespace, id]) => before.graphs.get(namespace) !== id)),
+    ...(isInput && after.origin !== "" ? { origin: after.origin } : {})
+  }))
+}
+
+const nextFolds = (program: Program, before: Place, after: Place): ReadonlyMap<number, number> => {
+  const folds = new Map(before.chain.folds)
+  for (const [number, { rule }] of program.channels.entries()) {
+    if (rule._tag === "Delta" && after.checkpoint.versions[number] !== before.checkpoint.versions[number]) {
+      folds.set(number, (folds.get(number) ?? 0) + 1)
+    }
+  }
+  return folds
+}
+
+const isDue = (program: Program, chain: Chain): boolean => {
+  if (chain.changesLength > growth * chain.keyframeLength + rowOverhead * 20) return true
+  for (const [number, count] of chain.folds) {
+    const { rule } = program.channels[number]!
+    if (rule._tag === "Delta" && count >= rule.snapshotFrequency) return true
+  }
+  return false
+}
+
+export interface EncodedCheckpoint {
+  readonly isKeyframe: boolean
+  readonly data: string
+  readonly chain: Chain
+}
+
+/**
+ * The stored form of `after`. As a change since `before`, when the writes that lead from one to the other stand beside `before`;
+ * `writesLength` is how long these are. As a keyframe when it is due, or when there is no `before`.
+ */
+export const encodeCheckpoint = (
+  program: Program,
+  before: Place | undefined,
+  after: Place,
+  { isInput, writesLength }: { readonly writesLength: number; readonly isInput: boolean }
+): Result.Result<EncodedCheckpoint, Fault> => {
+  if (before?.id !== undefined) {
+    const folds = program.channels.some(({ rule }) => rule._tag === "Delta") ? nextFolds(program, before, after) : before.chain.folds
+    const due = isDue(program, { ...before.chain, folds })
+    if (!due) {
+      const encoded = Result.flatMap(changeData(program, before, after, isInput), stringify)
+      return Result.map(encoded, (data) => ({
+        isKeyframe: false,
+        data,
+        chain: {
+          keyframeLength: before.chain.keyframeLength,
+          changesLength: before.chain.changesLength + data.length + writesLength + rowOverhead,
+          folds
+        }
+      }))
+    }
+  }
+  const encoded = Result.flatMap(keyframeData(program, after), stringify)
+  return Result.map(encoded, (data) => ({
+    isKeyframe: true,
+    data,
+    chain: { keyframeLength: data.length, changesLength: 0, folds: new Map() }
+  }))
+}
+
+// ---------------------------------------------------------------------------
+// Reading back
+// ---------------------------------------------------------------------------
+
+const byTask = (a: TaskRow, b: TaskRow): number => a.task < b.task ? -1 : a.task > b.task ? 1 : 0
+
+type Written = Write & { readonly task: string }
+
+/** The writes that lead from a checkpoint to the next, in the batches in which they were applied. */
+const batches = (program: Program, rows: ReadonlyArray<TaskRow>): Result.Result<ReadonlyArray<ReadonlyArray<Written>>, Fault> => {
+  const groups: Array<ReadonlyArray<Written>> = []
+  const tasks: Array<Written> = []
+  for (const row of [...rows].sort(byTask)) {
+    if (row.status !== "done") continue
+    const record = decodeTask(program, row)
+    if (Result.isFailure(record)) return Result.fail(record.failure)
+    if (record.success.status !== "done") continue
+    const writes = record.success.writes.map((write) => ({ ...write, task: row.task }))
+    if (isInputTask(row.task)) groups.push(writes)
+    else tasks.push(...writes)
+  }
+  return Result.succeed([...groups, tasks])
+}
+
+interface Cells {
+  readonly json: Map<string, Schema.Json>
+  /** By channel: batches of writes to apply to the decoded value. */
+  readonly writes: Map<number, Array<ReadonlyArray<unknown>>>
+}
+
+const foldInto = (program: Program, cells: Cells, names: ReadonlyArray<string>, groups: ReadonlyArray<ReadonlyArray<Write>>): Result.Result<void, Fault> => {
+  for (const name of names) {
+    const number = program.channelNumber.get(name)
+    if (number === undefined) return fault("Graph", name, "the stored thread holds it, but the graph no longer has it")
+    const list = cells.writes.get(number) ?? []
+    for (const group of groups) {
+      const own = group.filter(({ channel }) => channel === number).map(({ value }) => value)
+      if (own.length > 0) list.push(own)
+    }
+    cells.writes.set(number, list)
+  }
+  return Result.succeed(undefined)
+}
+
+const decodeCells = (program: Program, cells: Cells): Result.Result<ReadonlyArray<Channel.Cell>, Fault> => {
+  const out = program.channels.map(({ rule }) => Channel.empty(rule))
+  for (const [name, json] of cells.json) {
+    const number = program.channelNumber.get(name)
+    if (number === undefined) return fault("Graph", name, "the stored thread holds it, but the graph no longer has it")
+    const value = program.channels[number]!.codec.decode(json)
+    if (Result.isFailure(value)) return fault("Decode", name, value.failure)
+    out[number] = Option.some(value.success)
+  }
+  for (const [number, list] of cells.writes) {
+    const { name, rule } = program.channels[number]!
+    for (const batch of list) {
+      const cell = Channel.update(name, rule, out[number]!, batch)
+      if (Result.isFailure(cell)) return fault("Decode", name, cell.failure.message)
+      out[number] = cell.success
+    }
+  }
+  return Result.succeed(out)
+}
+
+/** Numbers by name, as an array by number; names that the graph no longer has are left out. */
+const numbered = (size: number, numbers: ReadonlyMap<string, number>, byName: ReadonlyMap<string, number>): ReadonlyArray<number> => {
+  const out = Array.from({ length: size }, () => 0)
+  for (const [name, value] of byName) {
+    const number = numbers.get(name)
+    if (number !== undefined) out[number] = value
+  }
+  return out
+}
+
+const isHandedUp = (program: Program, write: Written): boolean =>
+  program.channels[write.channel]!.isState && !isInputTask(write.task) && write.task !== "pull:__start__"
+
+/** What nodes of a graph wrote to its state, not counting its input. */
+export const handedUp = (program: Program, tasks: ReadonlyArray<{ readonly id: string; readonly writes: ReadonlyArray<Write> }>): ReadonlyArray<Write> =>
+  tasks.flatMap(({ id, writes }) => writes.filter((write) => isHandedUp(program, { ...write, task: id })))
+
+/** What the rows of a chain add up to. */
+class Rebuild {
+  readonly program: Program
+  readonly cells: Cells = { json: new Map(), writes: new Map() }
+  readonly versions = new Map<string, number>()
+  readonly seen = new Map<string, number>()
+  readonly graphs = new Map<string, string>()
+  readonly folds = new Map<number, number>()
+  up: Array<Write> = []
+  origin = ""
+  version = 0
+  stopped = 0
+  changesLength = 0
+
+  constructor(program: Program) {
+    this.program = program
+  }
+
+  /** Takes in what every row holds. */
+  #merge(data: CheckpointData): void {
+    for (const [name, value] of data.versions) this.versions.set(name, value)
+    for (const [name, value] of data.seen) this.seen.set(name, value)
+    for (const [namespace, id] of data.graphs ?? []) this.graphs.set(namespace, id)
+    for (const name of data.cleared ?? []) this.cells.json.delete(name)
+    for (const [name, json] of data.cells) this.cells.json.set(name, json)
+    this.version = data.version
+    this.stopped = data.stopped
+    this.origin = data.origin ?? this.origin
+  }
+
+  keyframe(data: CheckpointData): Result.Result<void, Fault> {
+    this.#merge(data)
+    return Result.map(decodeWrites(this.program, data.up ?? []), (up) => {
+      this.up = [...up]
+    })
+  }
+
+  change(row: CheckpointRow, data: CheckpointData, beside: ReadonlyArray<TaskRow>): Result.Result<void, Fault> {
+    this.#merge(data)
+    this.changesLength += row.data.length + rowOverhead + beside.reduce((sum, { data }) => sum + data.length, 0)
+    const folded = data.folded ?? []
+    if (folded.length === 0 && this.origin === "") return Result.succeed(undefined)
+    return Result.flatMap(batches(this.program, beside), (groups) => {
+      // A new call of a nested graph: what it hands up begins with it.
+      if (data.origin !== undefined) this.up = []
+      else if (this.origin !== "") this.up.push(...groups.flat().filter((write) => isHandedUp(this.program, write)))
+      return Result.map(foldInto(this.program, this.cells, folded, groups), () => {
+        for (const name of folded) {
+          const number = this.program.channelNumber.get(name)!
+          if (this.program.channels[number]!.rule._tag === "Delta") this.folds.set(number, (this.folds.get(number) ?? 0) + 1)
+        }
+      })
+    })
+  }
+}
+
+const rebuild = (
+  program: Program,
+  chain: ReadonlyArray<CheckpointRow>,
+  rows: ReadonlyMap<string, ReadonlyArray<TaskRow>>
+): Result.Result<Rebuild, Fault> => {
+  const out = new Rebuild(program)
+  for (const [index, row] of chain.entries()) {
+    if (row.format > format) return fault("Format", undefined, `it has format ${row.format}; this version reads up to ${format}`)
+    const taken = Result.flatMap(parse(row.data), (parsed) =>
+      index === 0
+        ? out.keyframe(parsed as CheckpointData)
+        : out.change(row, parsed as CheckpointData, rows.get(chain[index - 1]!.id) ?? []))
+    if (Result.isFailure(taken)) return Result.fail(taken.failure)
+  }
+  return Result.succeed(out)
+}
+
+const decodeRecords = (program: Program, rows: ReadonlyArray<TaskRow>): Result.Result<ReadonlyMap<string, TaskRecord>, Fault> => {
+  const records = new Map<string, TaskRecord>()
+  for (const row of rows) {
+    const record = decodeTask(program, row)
+    if (Result.isFailure(record)) return Result.fail(record.failure)
+    records.set(row.task, record.success)
+  }
+  return Result.succeed(records)
+}
+
+/** Reads a checkpoint back from its chain and the task rows beside it. */
+export const decodeCheckpoint = (
+  program: Program,
+  chain: ReadonlyArray<CheckpointRow>,
+  tasks: ReadonlyArray<TaskRow>
+): Result.Result<Place, Fault> => {
+  const last = chain[chain.length - 1]
+  if (last === undefined || !chain[0]!.isKeyframe) return fault("Decode", undefined, "its keyframe is missing")
+  const rows = Map.groupBy(tasks, (row) => row.checkpoint)
+  return Result.flatMap(rebuild(program, chain, rows), (built) =>
+    Result.flatMap(decodeCells(program, built.cells), (cells) =>
+      Result.map(decodeRecords(program, rows.get(last.id) ?? []), (records): Place => ({
+        id: last.id,
+        checkpoint: {
+          step: last.step,
+          version: built.version,
+          cells,
+          versions: numbered(program.channels.length, program.channelNumber, built.versions),
+          seen: numbered(program.nodes.length, program.nodeNumber, built.seen),
+          stopped: built.stopped,
+          live: liveOf(program, cells),
+          updated: undefined
+        },
+        records,
+        graphs: built.graphs,
+        up: built.up,
+        origin: built.origin,
+        chain: { keyframeLength: chain[0]!.data.length, changesLength: built.changesLength, folds: built.folds }
+      }))))
+}
+
+/** The machine before anything was stored. */
+export const emptyPlace = (program: Program, origin: string): Place => ({
+  id: undefined,
+  checkpoint: initial(program),
+  records: new Map(),
+  graphs: new Map(),
+  up: [],
+  origin,
+  chain: noChain
+})

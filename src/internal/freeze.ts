@@ -1,0 +1,50 @@
+/**
+ * Isolation of values: what enters a channel is frozen once, and what cannot be
+ * frozen is marked, so that readers get copies of it.
+ */
+
+// Objects that hold, at some depth, a value that JavaScript cannot freeze.
+const fragile = new WeakSet<object>()
+
+const isExotic = (value: object): boolean =>
+  value instanceof Date || value instanceof Map || value instanceof Set || ArrayBuffer.isView(value) ||
+  value instanceof ArrayBuffer || value instanceof URL || value instanceof RegExp
+
+const isPlain = (value: object): boolean => {
+  const prototype = Object.getPrototypeOf(value) as unknown
+  return prototype === Object.prototype || prototype === null
+}
+
+/** Whether reading this value has to hand out a copy. */
+export const isFragile = (value: unknown): boolean => typeof value === "object" && value !== null && fragile.has(value)
+
+/**
+ * Freezes plain objects and arrays, at every depth, and marks those that hold a `Date`, `Map`, `Set`, buffer, `URL` or
+ * `RegExp`. Objects that are frozen already are taken as deeply frozen, so the cost is that of what is new. Instances of
+ * other classes are shared as they are: Effect's data types are immutable by construction.
+ */
+export const freeze = <A>(value: A): A => {
+  visit(value)
+  return value
+}
+
+const visit = (value: unknown): boolean => {
+  if (typeof value !== "object" || value === null) return false
+  if (isExotic(value)) {
+    fragile.add(value)
+    return true
+  }
+  if (Object.isFrozen(value)) return fragile.has(value)
+  const isArray = Array.isArray(value)
+  if (!isArray && !isPlain(value)) return false
+  // Frozen before its parts are visited, so that a cyclic value ends here.
+  Object.freeze(value)
+  let found = false
+  if (isArray) {
+    for (const item of value) if (visit(item)) found = true
+  } else {
+    for (const key of Object.keys(value)) if (visit((value as Record<string, unknown>)[key])) found = true
+  }
+  if (found) fragile.add(value)
+  return found
+}

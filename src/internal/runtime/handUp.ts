@@ -1,0 +1,64 @@
+/**
+ * What a nested graph hands to the graph around it: writes, not states. For a
+ * key that both have, with the same rule and schema, the writes of its nodes go
+ * up one by one; otherwise, or after an Overwrite, its final value does. Its
+ * input is not a write, and keys that only it has are dropped.
+ */
+import * as Option from "effect/Option"
+import * as Channel from "../../Channel.ts"
+import { setKey } from "../engine/checkpoint.ts"
+import type { ChannelProgram, Program } from "../engine/program.ts"
+import type { HandUp } from "./task.ts"
+
+const isSameRule = (a: ChannelProgram, b: ChannelProgram): boolean => {
+  const [x, y] = [a.rule, b.rule]
+  if (x === y) return true
+  if (x._tag !== y._tag) return false
+  switch (x._tag) {
+    case "LastValue":
+    case "AnyValue":
+    case "UntrackedValue":
+    case "EphemeralValue":
+      return true
+    case "Topic":
+      return y._tag === "Topic" && x.accumulate === y.accumulate && x.unique === y.unique
+    case "BinaryOperatorAggregate":
+      return y._tag === "BinaryOperatorAggregate" && x.reduce === y.reduce
+    case "Delta":
+      return y._tag === "Delta" && x.reduce === y.reduce
+    default:
+      return false
+  }
+}
+
+const keepsLast = (rule: Channel.Rule): boolean =>
+  rule._tag === "LastValue" || rule._tag === "AnyValue" || rule._tag === "UntrackedValue" || rule._tag === "EphemeralValue"
+
+/** The values that go up for one key. */
+const valuesOf = (
+  parent: Program,
+  own: ChannelProgram,
+  cell: Channel.Cell,
+  writes: ReadonlyArray<unknown>
+): ReadonlyArray<unknown> => {
+  const at = parent.channelNumber.get(own.name)
+  const theirs = at === undefined ? undefined : parent.channels[at]!
+  if (theirs === undefined || !theirs.isState) return []
+  const isOverwritten = writes.some((write) => write instanceof Channel.Overwrite)
+  if (isSameRule(own, theirs) && !isOverwritten) return keepsLast(own.rule) ? writes.slice(-1) : writes
+  const final = Channel.read(own.rule, cell)
+  return Option.isNone(final) ? [] : [final.value]
+}
+
+/** A list of updates, of which the n-th holds the n-th write of every key. */
+export const handUp: HandUp = (parent, { checkpoint, program, up }) => {
+  const updates: Array<Record<string, unknown>> = []
+  const shown = program.output._tag === "Value" ? [program.output.channel] : program.output.channels
+  for (const [number, writes] of Map.groupBy(up, ({ channel }) => channel)) {
+    if (!shown.includes(number)) continue
+    const own = program.channels[number]!
+    const values = valuesOf(parent, own, checkpoint.cells[number]!, writes.map(({ value }) => value))
+    for (const [index, value] of values.entries()) setKey(updates[index] ??= {}, own.name, value)
+  }
+  return updates
+}

@@ -1,0 +1,221 @@
+/** Reading a thread: its state at a checkpoint, its history, the graphs inside its tasks. Nothing runs. */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type { CheckpointRow, Snapshot, Source, TaskSnapshot } from "../../Checkpoint.ts"
+import type { CheckpointerShape } from "../../Checkpointer.ts"
+import { UnknownCheckpoint, UnknownThread } from "../../GraphError.ts"
+import { applyWrites } from "../engine/apply.ts"
+import { type Checkpoint, setKey, values } from "../engine/checkpoint.ts"
+import { plan, type Task } from "../engine/plan.ts"
+import type { Program } from "../engine/program.ts"
+import type { Place, TaskRecord } from "../engine/stored.ts"
+import { withInputRecords } from "./loop.ts"
+import { decodeRequest, showRequest } from "./requests.ts"
+import { load, placeKey } from "./session.ts"
+import type { Erased } from "./task.ts"
+import { metadataOf, open } from "./thread.ts"
+
+/** A checkpoint of a graph, at the root or inside a task. */
+export interface Located {
+  readonly saver: CheckpointerShape
+  readonly thread: string
+  readonly program: Program
+  readonly namespace: string
+  readonly path: ReadonlyArray<string>
+  readonly place: Place
+  readonly row: CheckpointRow
+  /** Whether it is the head: only there do results of unfinished supersteps count. */
+  readonly isHead: boolean
+  /** The head that a commit here has to move. */
+  readonly key: string
+  readonly branch: number
+  /** The graphs around it, from the root, with the tasks that hold the next. */
+  readonly around: ReadonlyArray<{ readonly located: Located; readonly task: Task }>
+}
+
+// ---------------------------------------------------------------------------
+// Finding
+// ---------------------------------------------------------------------------
+
+const root: (program: Program, thread: string, id: string | undefined) => Erased<Located> = Effect.fnUntraced(
+  function*(program: Program, thread: string, id: string | undefined) {
+    const opened = yield* open(program, thread, id)
+    if (opened.row === undefined) return yield* new UnknownThread({ thread })
+    const { branch, isHead, place, row, saver } = opened
+    return { saver, thread, program, namespace: "", path: [], place, row, isHead, key: "", branch, around: [] }
+  }
+) as (program: Program, thread: string, id: string | undefined) => Erased<Located>
+
+const joinNamespace = (namespace: string, segment: string): string => namespace === "" ? segment : `${namespace}|${segment}`
+
+/** The graph at one segment below a located one: running in a pending task, or as it stood when its task finished. */
+const below: (around: Located, segment: string) => Erased<Located | undefined> = Effect.fnUntraced(function*(around: Located, segment: string) {
+  const { place, program, saver, thread } = around
+  const namespace = joinNamespace(around.namespace, segment)
+  const checkpoint = yield* Effect.fromResult(withInputRecords(program, place))
+  const task = plan(program, checkpoint).find((one) => one.place === segment)
+  const name = segment.split(/[:~]/)[0]!
+  const node = program.nodes[program.nodeNumber.get(name) ?? -1]
+  const body = node?.body
+  if (body?._tag !== "Graph") return undefined
+  const key = task === undefined ? "" : placeKey(place.id!, task.id, namespace)
+  const head = task === undefined ? Option.none() : yield* saver.head(thread, key, around.branch)
+  const id = Option.isSome(head) ? head.value.id : place.graphs.get(namespace)
+  if (id === undefined) return undefined
+  const found = yield* load({ saver, thread }, body.program, namespace, id)
+  if (Option.isNone(found)) return undefined
+  return {
+    saver,
+    thread,
+    program: body.program,
+    namespace,
+    path: [...around.path, segment],
+    ...found.value,
+    isHead: Option.isSome(head),
+    key,
+    branch: around.branch,
+    around: task === undefined ? around.around : [...around.around, { located: around, task }]
+  }
+}) as (around: Located, segment: string) => Erased<Located | undefined>
+
+/** Finds the graph at a path, where it stands in the current branch; at the root also a checkpoint of any branch. */
+export const locate: (program: Program, thread: string, path: ReadonlyArray<string>, id: string | undefined) => Erased<Located> = Effect.fnUntraced(
+  function*(program: Program, thread: string, path: ReadonlyArray<string>, id: string | undefined) {
+    let at = yield* root(program, thread, path.length === 0 ? id : undefined)
+    for (const segment of path) {
+      const next = yield* below(at, segment)
+      if (next === undefined) return yield* new UnknownCheckpoint({ thread, checkpoint: undefined, path })
+      at = next
+    }
+    if (path.length === 0 || id === undefined || id === at.row.id) return at
+    const found = yield* load(at, at.program, at.namespace, id)
+    if (Option.isNone(found)) return yield* new UnknownCheckpoint({ thread, checkpoint: id, path })
+    return { ...at, ...found.value, isHead: false }
+  }
+) as (program: Program, thread: string, path: ReadonlyArray<string>, id: string | undefined) => Erased<Located>
+
+// ---------------------------------------------------------------------------
+// Showing
+// ---------------------------------------------------------------------------
+
+const resultOf = (program: Program, record: TaskRecord | undefined): TaskSnapshot["result"] => {
+  if (record?.status !== "done") return undefined
+  const result: Record<string, ReadonlyArray<unknown>> = {}
+  for (const { channel, value } of record.writes) {
+    const { isState, name } = program.channels[channel]!
+    if (isState) setKey(result, name, [...Object.hasOwn(result, name) ? result[name]! : [], value])
+  }
+  return result
+}
+
+const showTask = (located: Located, task: Task): TaskSnapshot => {
+  const { namespace, place, program } = located
+  const record = place.records.get(task.id)
+  return {
+    id: task.id,
+    node: task.node.name,
+    error: record?.status === "failed" ? record.error : undefined,
+    requests: record?.status === "paused"
+      ? record.requests.filter(({ id }) => !record.answers.has(id)).map((request) => showRequest(decodeRequest(request)))
+      : [],
+    result: resultOf(program, record),
+    graphs: task.node.body._tag === "Graph" ? [joinNamespace(namespace, task.place).split("|")] : []
+  }
+}
+
+const named = (names: ReadonlyArray<{ readonly name: string }>, numbers: ReadonlyArray<number>): Readonly<Record<string, number>> => {
+  const out: Record<string, number> = {}
+  for (const [index, { name }] of names.entries()) if (numbers[index]! > 0) setKey(out, name, numbers[index])
+  return out
+}
+
+/** The state with what finished tasks of the running superstep have written. */
+const withResults = (located: Located, checkpoint: Checkpoint, tasks: ReadonlyArray<Task>) => {
+  const { place, program } = located
+  const done = tasks.flatMap((task) => {
+    const record = place.records.get(task.id)
+    return record?.status === "done"
+      ? [{ id: task.id, name: task.node.name, woken: task.kind === "pull" ? task.node : undefined, writes: record.writes }]
+      : []
+  })
+  return done.length === 0
+    ? Effect.succeed(checkpoint)
+    : Effect.fromResult(applyWrites(program, checkpoint, done, { isSuperstep: true, step: checkpoint.step }))
+}
+
+/** What a located checkpoint shows. */
+export const snapshot: (located: Located) => Erased<Snapshot<unknown>> = Effect.fnUntraced(function*(located: Located) {
+  const { isHead, place, program, row } = located
+  const checkpoint = isHead ? yield* Effect.fromResult(withInputRecords(program, place)) : place.checkpoint
+  const planned = plan(program, checkpoint)
+  const shown = isHead ? yield* withResults(located, checkpoint, planned) : checkpoint
+  const isOpen = (task: Task) => !isHead || place.records.get(task.id)?.status !== "done"
+  const tasks = planned.map((task) => showTask(located, task))
+  return {
+    values: values(program, shown),
+    next: planned.filter(isOpen).map((task) => task.node.name),
+    tasks,
+    requests: tasks.flatMap(({ requests }) => requests),
+    checkpoint: row.id,
+    parent: row.parent,
+    branch: row.branch,
+    path: located.path,
+    step: row.step,
+    source: row.source,
+    createdMillis: row.createdMillis,
+    metadata: metadataOf(row).user,
+    versions: named(program.channels, place.checkpoint.versions),
+    versionsSeen: named(program.nodes, place.checkpoint.seen)
+  } satisfies Snapshot<unknown>
+}) as (located: Located) => Erased<Snapshot<unknown>>
+
+// ---------------------------------------------------------------------------
+// History
+// ---------------------------------------------------------------------------
+
+export interface HistoryFilter {
+  readonly before?: string
+  readonly limit?: number
+  readonly source?: Source
+  readonly step?: number
+  readonly branch?: number
+  readonly metadata?: Readonly<Record<string, unknown>>
+}
+
+const fits = (row: CheckpointRow, { branch, metadata, source, step }: HistoryFilter): boolean => {
+  if (source !== undefined && row.source !== source) return false
+  if (step !== undefined && row.step !== step) return false
+  if (branch !== undefined && row.branch !== branch) return false
+  if (metadata === undefined) return true
+  const { user } = metadataOf(row)
+  return Object.keys(metadata).every((key) => Object.hasOwn(user, key) && JSON.stringify(user[key]) === JSON.stringify(metadata[key]))
+}
+
+const isFiltered = ({ branch, metadata, source, step }: HistoryFilter): boolean =>
+  source !== undefined || step !== undefined || branch !== undefined || metadata !== undefined
+
+/** Checkpoints of the graph at a path, newest first. The limit counts what the filter leaves. */
+export const history: (
+  program: Program,
+  thread: string,
+  path: ReadonlyArray<string>,
+  filter: HistoryFilter
+) => Erased<ReadonlyArray<Snapshot<unknown>>> = Effect.fnUntraced(
+  function*(program: Program, thread: string, path: ReadonlyArray<string>, filter: HistoryFilter) {
+    const at = yield* locate(program, thread, path, undefined)
+    const { before, limit } = filter
+    const rows = yield* at.saver.list(thread, at.namespace, { before, limit: isFiltered(filter) ? undefined : limit })
+    const chosen = rows.filter((row) => fits(row, filter)).slice(0, limit)
+    return yield* Effect.forEach(chosen, (row) =>
+      Effect.flatMap(load(at, at.program, at.namespace, row.id), (found) => {
+        if (Option.isNone(found)) return Effect.fail(new UnknownCheckpoint({ thread, checkpoint: row.id, path }))
+        return snapshot({ ...at, ...found.value, isHead: false })
+      }))
+  }
+) as (
+  program: Program,
+  thread: string,
+  path: ReadonlyArray<string>,
+  filter: HistoryFilter
+) => Erased<ReadonlyArray<Snapshot<unknown>>>
+

@@ -1,0 +1,490 @@
+/**
+ * The loop around the pure phases: plan, run the tasks, fold their writes in
+ * task order, commit, repeat. A graph inside a task is the same loop, one level
+ * down.
+ */
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import type { Source } from "../../Checkpoint.ts"
+import { GraphBreakpoint, GraphDrained, type InvalidUpdate, MissingInput, RecursionLimit, ReplayMismatch, StalledJoin } from "../../GraphError.ts"
+import type * as Channel from "../../Channel.ts"
+import { applyWrites, type TaskWrites } from "../engine/apply.ts"
+import { canonical } from "../engine/canonical.ts"
+import { type Checkpoint, initial, values } from "../engine/checkpoint.ts"
+import { hash } from "../engine/hash.ts"
+import { INPUT_TASK, isInputTask, plan, type Task } from "../engine/plan.ts"
+import type { Program } from "../engine/program.ts"
+import { emptyPlace, encodeWrites, handedUp, type Graphs, type Place, type TaskRecord } from "../engine/stored.ts"
+import { inputWrites, type Write } from "../engine/writes.ts"
+import { offerTraced, wants } from "./events.ts"
+import { load, placeKey, Session } from "./session.ts"
+import { announce, askedOf, execute, failureOf, type Outcomes, recordOf, report } from "./superstep.ts"
+import { type Erased, type GraphExit, type GraphRun, type NestedCall, type Nest, type Outcome, type Shared, superstepId } from "./task.ts"
+
+// ---------------------------------------------------------------------------
+// Where a superstep starts
+// ---------------------------------------------------------------------------
+
+type DoneRecord = TaskRecord & { readonly status: "done" }
+
+/** Commands from outside that wait beside a checkpoint, in the order in which they came. */
+export const inputRecords = (place: Place): ReadonlyArray<readonly [string, DoneRecord]> =>
+  [...place.records].flatMap(([id, record]) => record.status === "done" && isInputTask(id) ? [[id, record] as const] : [])
+    .sort(([a], [b]) => a < b ? -1 : 1)
+
+/** The machine with the writes of Commands from outside, which wait beside the checkpoint until the superstep ends. */
+export const withInputRecords = (program: Program, place: Place): Result.Result<Checkpoint, InvalidUpdate> => {
+  let checkpoint: Result.Result<Checkpoint, InvalidUpdate> = Result.succeed(place.checkpoint)
+  for (const [id, { writes }] of inputRecords(place)) {
+    checkpoint = Result.flatMap(checkpoint, (before) =>
+      applyWrites(program, before, [{ id, name: "__input__", woken: undefined, writes }], { isSuperstep: false, step: before.step }))
+  }
+  return checkpoint
+}
+
+const nextNames = (tasks: ReadonlyArray<Task>): ReadonlyArray<string> => tasks.map((task) => task.node.name)
+
+/** A join that got some of its sources, and can get no more. */
+const stalledJoin = (program: Program, checkpoint: Checkpoint): StalledJoin | undefined => {
+  for (const { channel, names, node, release } of program.joins) {
+    const cell = checkpoint.cells[channel]!
+    if (release !== "all" || cell._tag === "None") continue
+    const { fired, seen } = cell.value as Channel.Arrivals
+    if (fired || seen.length === 0 || seen.length === names.length) continue
+    return new StalledJoin({ node, arrived: seen, missing: names.filter((name) => !seen.includes(name)) })
+  }
+  return undefined
+}
+
+const isStop = (names: ReadonlyArray<string>, task: Task): boolean =>
+  task.node.body._tag !== "Start" && (names.includes("*") || names.includes(task.node.name))
+
+// ---------------------------------------------------------------------------
+// Committing
+// ---------------------------------------------------------------------------
+
+interface Finished {
+  readonly id: string
+  readonly task: Task | undefined
+  readonly record: DoneRecord
+}
+
+const toTaskWrites = ({ id, record, task }: Finished): TaskWrites => ({
+  id,
+  name: task?.node.name ?? "__input__",
+  woken: task?.kind === "pull" ? task.node : undefined,
+  writes: record.writes
+})
+
+/** Emits what a new checkpoint shows. */
+const show = (run: GraphRun, before: Checkpoint, source: Source, parent: string | undefined): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    const { path, program, shared: { sink } } = run
+    const { checkpoint } = run
+    const origin = { path, step: checkpoint.step }
+    const hasChanged = program.state.some((c) => checkpoint.versions[c] !== before.versions[c])
+    const emitValues = wants(sink, "values", path) && sink.modes.has("values") && source !== "input" && hasChanged
+      ? sink.offer({ mode: "values", ...origin, values: shownValues(program, checkpoint) })
+      : Effect.void
+    if (!wants(sink, "checkpoints", path)) return emitValues
+    return Effect.andThen(
+      emitValues,
+      offerTraced(sink, {
+        mode: "checkpoints",
+        ...origin,
+        checkpoint: run.session?.place.id,
+        parent,
+        source,
+        values: values(program, checkpoint),
+        next: nextNames(plan(program, checkpoint))
+      })
+    )
+  })
+
+/** The state as a stream shows it: the keys of the output. */
+const shownValues = (program: Program, checkpoint: Checkpoint): unknown => {
+  const { output } = program
+  if (output._tag === "Value") return valuesAt(program, checkpoint, [output.channel])
+  return valuesAt(program, checkpoint, output.channels)
+}
+
+const valuesAt = (program: Program, checkpoint: Checkpoint, channels: ReadonlyArray<number>): unknown => {
+  const all = values(program, checkpoint)
+  return Object.freeze(Object.fromEntries(
+    channels.map((c) => program.channels[c]!.name).filter((name) => Object.hasOwn(all, name)).map((name) => [name, all[name]])
+  ))
+}
+
+/** Makes a checkpoint current, durable, and seen. */
+export const advance = (
+  run: GraphRun,
+  next: Checkpoint,
+  source: Source,
+  finished: ReadonlyArray<Finished>,
+  options?: { readonly isWhole?: boolean; readonly records?: ReadonlyMap<string, TaskRecord> }
+): Erased<void> => {
+  const before = run.checkpoint
+  const { session } = run
+  const parent = session?.place.id
+  const emit = Effect.suspend(() => {
+    run.checkpoint = next
+    return run.shared.sink === undefined ? Effect.void : show(run, before, source, parent)
+  })
+  if (session === undefined) return emit
+  const commit = Effect.flatMap(Clock.currentTimeMillis, (now) =>
+    session.commit(
+      { source, checkpoint: next, tasks: finished, records: options?.records ?? new Map(), isWhole: options?.isWhole ?? false },
+      now
+    ))
+  return Effect.andThen(commit, emit)
+}
+
+// ---------------------------------------------------------------------------
+// The loop
+// ---------------------------------------------------------------------------
+
+const flush = (run: GraphRun): Erased<void> =>
+  run.session === undefined ? Effect.void : Effect.flatMap(Clock.currentTimeMillis, (now) => run.session!.exit(now))
+
+/** Tasks that have to run: those without a result, and of the paused ones those that have got an answer. */
+const toRun = (run: GraphRun, tasks: ReadonlyArray<Task>): ReadonlyArray<Task> => {
+  const records = run.session?.place.records
+  if (records === undefined || records.size === 0) return tasks
+  return tasks.filter((task) => {
+    const record = records.get(task.id)
+    if (record === undefined || record.status === "failed") return true
+    if (record.status !== "paused") return false
+    // A pause without questions is one whose graph was updated from outside.
+    return record.requests.length === 0 || record.requests.some(({ id }) => run.shared.answers.has(id))
+  })
+}
+
+/** What each task has come to: now, or before. */
+const recordsOf = (run: GraphRun, tasks: ReadonlyArray<Task>, outcomes: Outcomes): ReadonlyMap<string, TaskRecord> => {
+  const records = new Map<string, TaskRecord>()
+  for (const task of tasks) {
+    const outcome = outcomes.get(task.id)
+    const record = run.session?.adopted.get(task.id) ?? (outcome === undefined
+      ? run.session?.place.records.get(task.id)
+      : recordOf(outcome, new Map()))
+    if (record !== undefined) records.set(task.id, record)
+  }
+  return records
+}
+
+const finishedOf = (run: GraphRun, tasks: ReadonlyArray<Task>, records: ReadonlyMap<string, TaskRecord>): ReadonlyArray<Finished> => {
+  const finished: Array<Finished> = []
+  if (run.session !== undefined) {
+    for (const [id, record] of inputRecords(run.session.place)) finished.push({ id, task: undefined, record })
+  }
+  for (const task of tasks) {
+    const record = records.get(task.id)
+    if (record?.status === "done") finished.push({ id: task.id, task, record })
+  }
+  return finished
+}
+
+type Exiting = Effect.Effect<GraphExit, unknown>
+
+/** The pause of a superstep: everything that its tasks ask, in task order. */
+const pausedExit = (run: GraphRun, tasks: ReadonlyArray<Task>, outcomes: Outcomes): GraphExit | undefined => {
+  const asked = tasks.flatMap((task) => {
+    const outcome = outcomes.get(task.id)
+    if (outcome !== undefined) return outcome._tag === "Paused" ? outcome.asked : []
+    const record = run.session?.place.records.get(task.id)
+    return record?.status === "paused" ? askedOf(record.requests) : []
+  })
+  if (asked.length === 0) return undefined
+  const paused = [...outcomes.values()].filter((outcome) => outcome._tag === "Paused")
+  return {
+    _tag: "Paused",
+    asked,
+    voided: paused.flatMap((outcome) => outcome.voided),
+    mismatch: paused.find((outcome) => outcome.mismatch !== undefined)?.mismatch
+  }
+}
+
+const ofKind = <K extends Outcome["_tag"]>(tasks: ReadonlyArray<Task>, outcomes: Outcomes, kind: K) =>
+  tasks.flatMap((task) => {
+    const outcome = outcomes.get(task.id)
+    return outcome?._tag === kind ? [outcome as Outcome & { readonly _tag: K }] : []
+  })
+
+/** How a superstep ends the run of its graph, if it does: failure, pause, stop, command for the parent, in this order. */
+const endOf = (run: GraphRun, tasks: ReadonlyArray<Task>, outcomes: Outcomes): Exiting | undefined => {
+  const cause = failureOf(tasks, outcomes)
+  if (cause !== undefined) return Effect.failCause(cause)
+  const paused = pausedExit(run, tasks, outcomes)
+  if (paused !== undefined) return Effect.succeed(paused)
+  const stopped = ofKind(tasks, outcomes, "Stopped")[0]
+  if (stopped !== undefined) return Effect.succeed({ _tag: "Stopped", error: stopped.error })
+  const parents = ofKind(tasks, outcomes, "Parent")
+  if (parents.length === 0) return undefined
+  // Siblings that finished have written: what they wrote goes up with the commands.
+  const finished = finishedOf(run, tasks, recordsOf(run, tasks, outcomes))
+  const folded = applyWrites(run.program, run.checkpoint, finished.map(toTaskWrites), { isSuperstep: true, step: run.checkpoint.step + 1 })
+  return Effect.map(Effect.fromResult(folded), (checkpoint): GraphExit => ({
+    _tag: "Parent",
+    commands: parents.flatMap(({ commands }) => commands),
+    program: run.program,
+    checkpoint,
+    up: [...upOf(run), ...handedUp(run.program, finished.map(({ id, record }) => ({ id, writes: record.writes })))]
+  }))
+}
+
+const ups = new WeakMap<GraphRun, Array<Write>>()
+
+/** What the nodes of a nested graph have written so far. */
+const upOf = (run: GraphRun): ReadonlyArray<Write> => run.session?.place.up ?? ups.get(run) ?? []
+
+const noteUp = (run: GraphRun, finished: ReadonlyArray<Finished>): void => {
+  if (run.session !== undefined || run.namespace === "") return
+  let up = ups.get(run)
+  if (up === undefined) ups.set(run, up = [])
+  up.push(...handedUp(run.program, finished.map(({ id, record }) => ({ id, writes: record.writes }))))
+}
+
+const doneExit = (run: GraphRun): GraphExit => ({
+  _tag: "Done",
+  program: run.program,
+  checkpoint: run.checkpoint,
+  up: upOf(run),
+  head: headOf(run)
+})
+
+const headOf = (run: GraphRun): Graphs => {
+  const id = run.session?.place.id
+  return id === undefined || run.namespace === "" ? [] : [[run.namespace, id]]
+}
+
+const breakBefore = (run: GraphRun, tasks: ReadonlyArray<Task>): GraphExit | undefined => {
+  const { before } = run.limits
+  if (before.length === 0 || run.checkpoint.version <= run.checkpoint.stopped) return undefined
+  const nodes = tasks.filter((task) => isStop(before, task))
+  return nodes.length === 0
+    ? undefined
+    : { _tag: "Stopped", error: new GraphBreakpoint({ when: "before", nodes: nextNames(nodes), next: nextNames(tasks) }) }
+}
+
+const breakAfter = (run: GraphRun, tasks: ReadonlyArray<Task>): GraphExit | undefined => {
+  const { after } = run.limits
+  if (after.length === 0) return undefined
+  const nodes = tasks.filter((task) => isStop(after, task))
+  const next = nodes.length === 0 ? [] : plan(run.program, run.checkpoint)
+  return next.length === 0
+    ? undefined
+    : { _tag: "Stopped", error: new GraphBreakpoint({ when: "after", nodes: nextNames(nodes), next: nextNames(next) }) }
+}
+
+/** What ends a run before its next superstep. */
+const barred = (run: GraphRun, tasks: ReadonlyArray<Task>): Exiting | undefined => {
+  if (tasks.length === 0) {
+    const stalled = stalledJoin(run.program, run.checkpoint)
+    return stalled === undefined ? Effect.succeed(doneExit(run)) : Effect.fail(stalled)
+  }
+  const next = nextNames(tasks)
+  if (run.shared.drain !== undefined) {
+    return Effect.succeed({ _tag: "Stopped", error: new GraphDrained({ reason: run.shared.drain, next }) })
+  }
+  const isUser = tasks.some((task) => task.node.body._tag !== "Start")
+  if (isUser && run.stepsLeft < 1) return Effect.fail(new RecursionLimit({ limit: run.limits.recursionLimit, next }))
+  const stop = breakBefore(run, tasks)
+  return stop === undefined ? undefined : Effect.succeed(stop)
+}
+
+/** Shows the results of tasks that had finished before a resume. */
+const reportKept = (run: GraphRun, tasks: ReadonlyArray<Task>, todo: ReadonlyArray<Task>): Effect.Effect<void> => {
+  if (run.shared.sink === undefined || todo.length === tasks.length) return Effect.void
+  return Effect.forEach(tasks, (task) => {
+    const record = run.session?.place.records.get(task.id)
+    if (record?.status !== "done" || todo.includes(task)) return Effect.void
+    const update: Record<string, unknown> = {}
+    for (const { channel, value } of record.writes) {
+      if (run.program.channels[channel]!.isState) update[run.program.channels[channel]!.name] = value
+    }
+    return report(run, task, { _tag: "Done", writes: record.writes, update, graphs: record.graphs, cached: true })
+  }, { discard: true })
+}
+
+/** One superstep; the exit of the graph if it ends here. */
+const superstep: (run: GraphRun) => Erased<GraphExit | undefined> = Effect.fnUntraced(function*(run: GraphRun) {
+  const tasks = plan(run.program, run.checkpoint)
+  const end = barred(run, tasks)
+  if (end !== undefined) return yield* end
+  const todo = toRun(run, tasks)
+  if (run.shared.sink !== undefined) {
+    yield* reportKept(run, tasks, todo)
+    yield* announce(run, todo)
+  }
+  const outcomes = yield* execute(run, todo)
+  if (run.session !== undefined) yield* run.session.settle
+  const ending = endOf(run, tasks, outcomes)
+  if (ending !== undefined) return yield* ending
+  const finished = finishedOf(run, tasks, recordsOf(run, tasks, outcomes))
+  const next = yield* Effect.fromResult(
+    applyWrites(run.program, run.checkpoint, finished.filter(({ task }) => task !== undefined).map(toTaskWrites), {
+      isSuperstep: true,
+      step: run.checkpoint.step + 1
+    })
+  )
+  if (tasks.some((task) => task.node.body._tag !== "Start")) run.stepsLeft--
+  noteUp(run, finished)
+  yield* advance(run, next, "loop", finished)
+  run.isResumed = false
+  return breakAfter(run, tasks)
+}) as (run: GraphRun) => Erased<GraphExit | undefined>
+
+/** Runs a graph from where it stands until it is done, or something ends it. Whatever ends it, what is finished is stored. */
+export const runLoop: (run: GraphRun) => Erased<GraphExit> = Effect.fnUntraced(function*(run: GraphRun) {
+  const exit = yield* Effect.onError(
+    Effect.gen(function*() {
+      for (;;) {
+        const end = yield* superstep(run)
+        if (end !== undefined) return end
+      }
+    }),
+    (cause) => Effect.ignore(Effect.andThen(run.session?.settle ?? Effect.void, isStorage(cause) ? Effect.void : flush(run)))
+  )
+  if (run.session !== undefined && keepsAtExit(run, exit)) yield* flush(run)
+  return exit
+}) as (run: GraphRun) => Erased<GraphExit>
+
+/** Whether an exit is stored in durability `exit`: of graphs inside a task only pauses, and those that keep their state. */
+const keepsAtExit = (run: GraphRun, exit: GraphExit): boolean =>
+  run.namespace === "" || exit._tag === "Paused" || exit._tag === "Stopped" || run.session!.run.durability !== "exit" ||
+  run.session!.isKept
+
+const isStorage = (cause: Cause.Cause<unknown>): boolean =>
+  cause.reasons.some((reason) => {
+    const tag = Cause.isFailReason(reason) ? (reason.error as { readonly _tag?: unknown } | null)?._tag : undefined
+    return tag === "CheckpointError" || tag === "ThreadConflict"
+  })
+
+// ---------------------------------------------------------------------------
+// Inputs
+// ---------------------------------------------------------------------------
+
+/** The keys that a first input has to bring and does not. */
+export const missingKeys = (program: Program, checkpoint: Checkpoint, input: unknown): ReadonlyArray<string> =>
+  program.required.filter((key) => {
+    const given = (input as Readonly<Record<string, unknown>> | undefined)?.[key]
+    return given === undefined && checkpoint.cells[program.channelNumber.get(key)!]!._tag === "None"
+  })
+
+/** Feeds an input: what was left to run is dropped, and the graph starts. Nothing is stored if the input is wrong. */
+export const feed: (run: GraphRun, input: unknown) => Erased<void> = Effect.fnUntraced(function*(run: GraphRun, input: unknown) {
+  const { checkpoint, program } = run
+  const writes = yield* Effect.fromResult(inputWrites(program, input))
+  const missing = missingKeys(program, checkpoint, input)
+  if (missing.length > 0) return yield* new MissingInput({ keys: missing })
+  const pending = plan(program, checkpoint)
+  const dropped: ReadonlyArray<TaskWrites> = pending.map((task) => ({
+    id: task.id,
+    name: task.node.name,
+    woken: task.kind === "pull" ? task.node : undefined,
+    writes: []
+  }))
+  const record: DoneRecord = { status: "done", writes, graphs: [] }
+  const next = yield* Effect.fromResult(applyWrites(
+    program,
+    checkpoint,
+    [{ id: INPUT_TASK, name: "__input__", woken: undefined, writes }, ...dropped],
+    { isSuperstep: pending.length > 0, isInput: true, step: checkpoint.step + 1 }
+  ))
+  const isWhole = pending.length > 0 || (run.session?.place.records.size ?? 0) > 0
+  yield* advance(run, next, "input", [{ id: INPUT_TASK, task: undefined, record }], { isWhole })
+}) as (run: GraphRun, input: unknown) => Erased<void>
+
+// ---------------------------------------------------------------------------
+// Graphs inside tasks
+// ---------------------------------------------------------------------------
+
+/** Joins the place of a graph inside a task to the namespace around it. */
+const nestedNamespace = (run: GraphRun, task: Task, key: string | undefined): string => {
+  const segment = key === undefined ? task.place : `${task.place}~${encodeURIComponent(key)}`
+  return run.namespace === "" ? segment : `${run.namespace}|${segment}`
+}
+
+const nestedSession: (
+  run: GraphRun,
+  task: Task,
+  call: NestedCall,
+  namespace: string,
+  origin: string
+) => Erased<Session | undefined> = Effect.fnUntraced(function*(run: GraphRun, task: Task, call: NestedCall, namespace: string, origin: string) {
+  const { session } = run
+  const { thread } = run.shared
+  if (session === undefined || thread === undefined || call.persistence === "none") return undefined
+  const key = placeKey(session.id, task.id, namespace)
+  const isKept = call.persistence === "thread"
+  const options = { run: thread, program: call.program, namespace, key, seed: hash(session.id, task.id, namespace), isKept }
+  // A task that never ran before has no graph inside it that was stored.
+  const hasRun = run.isResumed || run.nested.has(key)
+  run.nested.add(key)
+  const head = hasRun ? yield* thread.saver.head(thread.thread, key, thread.branch) : undefined
+  if (head?._tag === "Some") {
+    const found = yield* load(thread, call.program, namespace, head.value.id)
+    if (found._tag === "Some") return new Session({ ...options, place: found.value.place, isAtHead: true })
+  }
+  const kept = isKept ? session.place.graphs.get(namespace) : undefined
+  if (kept !== undefined) {
+    const found = yield* load(thread, call.program, namespace, kept)
+    if (found._tag === "Some") {
+      return new Session({ ...options, place: found.value.place, isAtHead: false })
+    }
+  }
+  return new Session({ ...options, place: emptyPlace(call.program, origin), isAtHead: false })
+}) as (run: GraphRun, task: Task, call: NestedCall, namespace: string, origin: string) => Erased<Session | undefined>
+
+const originOf = (program: Program, input: unknown): string => {
+  const writes = inputWrites(program, input)
+  const rows = Result.isSuccess(writes) ? encodeWrites(program, writes.success) : undefined
+  return rows !== undefined && Result.isSuccess(rows) ? hash(program.name, canonical(rows.success)) : hash(program.name, "unstored")
+}
+
+/** Only the keys that a graph takes as input are handed to it. */
+const pickInput = (program: Program, input: unknown): unknown => {
+  if (program.input._tag !== "Start" || typeof input !== "object" || input === null) return input
+  const names = program.input.keys.map((c) => program.channels[c]!.name)
+  return Object.fromEntries(Object.entries(input).filter(([key]) => names.includes(key)))
+}
+
+/** Runs a graph inside a task: from its start, or from where it stood if the task runs again. */
+export const nest: Nest = Effect.fnUntraced(function*(run: GraphRun, task: Task, call: NestedCall) {
+  const namespace = nestedNamespace(run, task, call.key)
+  const input = pickInput(call.program, call.input)
+  const origin = originOf(call.program, input)
+  const session = yield* nestedSession(run, task, call, namespace, origin)
+  const limits = { ...call.program.limits, ...run.shared.overrides }
+  const child: GraphRun = {
+    shared: run.shared,
+    program: call.program,
+    session,
+    namespace,
+    path: [...run.path, namespace.slice(run.namespace === "" ? 0 : run.namespace.length + 1)],
+    seed: hash(superstepId(run), task.id, namespace),
+    limits: { ...limits, before: call.program.limits.before, after: call.program.limits.after },
+    checkpoint: session?.place.checkpoint ?? initial(call.program),
+    stepsLeft: limits.recursionLimit,
+    isResumed: true,
+    nested: new Set(),
+    nest
+  }
+  if (session !== undefined && session.isAtHead) {
+    // A graph that is a node goes on where it stood, whatever its parent's state has become since.
+    if (call.key !== undefined && session.place.origin !== origin) {
+      return yield* new ReplayMismatch({ node: task.node.name, name: call.program.name })
+    }
+    child.checkpoint = yield* Effect.fromResult(withInputRecords(call.program, session.place))
+    child.checkpoint = { ...child.checkpoint, stopped: child.checkpoint.version }
+  } else {
+    if (session !== undefined) session.begin(origin)
+    child.isResumed = false
+    yield* feed(child, input)
+  }
+  return yield* runLoop(child)
+}) as Nest
+
+export type { Shared }

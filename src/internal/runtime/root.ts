@@ -1,0 +1,111 @@
+/** A run at the root: what it starts from, and what it ends with for the one who started it. */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Random from "effect/Random"
+import { NodeTimeout, NoParentGraph } from "../../GraphError.ts"
+import { GraphInterrupt } from "../../Interrupt.ts"
+import { NodeCache } from "../../NodeCache.ts"
+import { initial, output } from "../engine/checkpoint.ts"
+import type { Limits, Program } from "../engine/program.ts"
+import type { Answers } from "../engine/stored.ts"
+import type { Sink } from "./events.ts"
+import { feed, nest, runLoop } from "./loop.ts"
+import type { Session, ThreadRun } from "./session.ts"
+import { pendingOf } from "./superstep.ts"
+import type { Erased, GraphExit, GraphRun } from "./task.ts"
+
+/** What the caller of a run chose. */
+export interface RootOptions {
+  readonly overrides: Partial<Limits>
+  readonly sink: Sink | undefined
+  /** What random numbers derive from in a run without a thread. */
+  readonly seed: string | undefined
+}
+
+const hasCache = (program: Program): boolean =>
+  program.nodes.some((node) => node.cache !== undefined || (node.body._tag === "Graph" && hasCache(node.body.program)))
+
+/** The run of a graph at the root. */
+export const makeRun: (
+  program: Program,
+  options: RootOptions,
+  on?: { readonly thread: ThreadRun; readonly session: Session; readonly answers: Answers }
+) => Effect.Effect<GraphRun> = Effect.fnUntraced(function*(program, options, on) {
+  const cache = hasCache(program) ? Option.getOrUndefined(yield* Effect.serviceOption(NodeCache)) : undefined
+  const seed = options.seed ?? (on === undefined ? String(yield* Random.nextInt) : "")
+  const limits = { ...program.limits, ...options.overrides }
+  return {
+    shared: {
+      sink: options.sink,
+      thread: on?.thread,
+      cache,
+      answers: on?.answers ?? new Map(),
+      seed,
+      overrides: options.overrides,
+      drain: undefined
+    },
+    program,
+    session: on?.session,
+    namespace: "",
+    path: [],
+    seed,
+    limits,
+    checkpoint: on?.session.place.checkpoint ?? initial(program),
+    stepsLeft: limits.recursionLimit,
+    isResumed: on !== undefined,
+    nested: new Set(),
+    nest
+  }
+})
+
+/** What the exit of the root is to its caller. */
+const conclude = (run: GraphRun, exit: GraphExit): Effect.Effect<unknown, unknown> => {
+  switch (exit._tag) {
+    case "Done":
+      return Effect.succeed(output(run.program, exit.checkpoint))
+    case "Stopped":
+      return Effect.fail(exit.error)
+    case "Parent": {
+      const update = exit.commands.map((command) => command.update)
+      return Effect.fail(
+        new NoParentGraph({
+          graph: run.program.name,
+          update: update.length === 1 ? update[0] : update,
+          goto: exit.commands.flatMap((command) => command.goto)
+        })
+      )
+    }
+    case "Paused": {
+      const { sink, thread } = run.shared
+      const failure = exit.mismatch ?? new GraphInterrupt({ thread: thread?.thread, requests: exit.asked.map(({ request }) => request) })
+      const told = sink === undefined ? Effect.void : sink.offer({
+        mode: "paused",
+        path: [],
+        step: run.checkpoint.step + 1,
+        requests: pendingOf(exit.asked)
+      })
+      return Effect.andThen(told, Effect.fail(failure))
+    }
+  }
+}
+
+const withRunTimeout = (run: GraphRun, effect: Erased<unknown>): Erased<unknown> => {
+  const millis = run.limits.runMillis
+  if (millis === undefined) return effect
+  return Effect.flatMap(Clock.currentTimeMillis, (started) =>
+    Effect.timeoutOrElse(effect, {
+      duration: millis,
+      orElse: () =>
+        Effect.flatMap(Clock.currentTimeMillis, (now) =>
+          Effect.fail(new NodeTimeout({ kind: "run", nodes: [], timeoutMillis: millis, elapsedMillis: now - started })))
+    }))
+}
+
+/** Runs a graph from where it stands to its end, as its caller sees it. */
+export const drive = (run: GraphRun): Erased<unknown> =>
+  withRunTimeout(run, Effect.flatMap(runLoop(run), (exit) => conclude(run, exit)))
+
+/** Runs a graph on an input, without a thread. */
+export const runOnce = (program: Program, input: unknown, options: RootOptions): Erased<unknown> =>
+  Effect.flatMap(makeRun(program, options), (run) => Effect.andThen(feed(run, input), drive(run)))

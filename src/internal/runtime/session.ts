@@ -1,0 +1,350 @@
+/**
+ * The storage of one graph in one run on a thread: where it stands, and how a
+ * superstep becomes durable. `sync` waits for every commit, `async` commits in
+ * order behind the run, `exit` commits once, when the run ends.
+ */
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
+import * as Result from "effect/Result"
+import type { CheckpointRow, Source, TaskRow } from "../../Checkpoint.ts"
+import { format } from "../../Checkpoint.ts"
+import type { CheckpointerShape } from "../../Checkpointer.ts"
+import { CheckpointError, type ThreadConflict } from "../../GraphError.ts"
+import type { Checkpoint } from "../engine/checkpoint.ts"
+import { hash } from "../engine/hash.ts"
+import type { Program } from "../engine/program.ts"
+import {
+  decodeCheckpoint,
+  decodeTask,
+  encodeCheckpoint,
+  encodeTask,
+  type Fault,
+  handedUp,
+  noChain,
+  type Place,
+  type TaskRecord
+} from "../engine/stored.ts"
+
+export type Durability = "sync" | "async" | "exit"
+
+export type StorageError = CheckpointError | ThreadConflict
+
+/** Commits that may wait in `async` before the run waits for them. */
+export const maxCommitLag = 64
+
+/** What the sessions of one run share. */
+export interface ThreadRun {
+  readonly saver: CheckpointerShape
+  readonly thread: string
+  readonly branch: number
+  /** Names this run attempt: random, in no hash. */
+  readonly owner: string
+  readonly durability: Durability
+  readonly metadata: string
+  readonly commits: Commits
+}
+
+/** Commits on their way in durability `async`: in order, one at a time, with a bounded lag. */
+export class Commits {
+  readonly #waiting: Array<Effect.Effect<void, StorageError>> = []
+  #worker: Fiber.Fiber<void, StorageError> | undefined = undefined
+
+  readonly #drain: Effect.Effect<void, StorageError> = Effect.suspend(() => {
+    const next = this.#waiting.shift()
+    if (next === undefined) {
+      this.#worker = undefined
+      return Effect.void
+    }
+    return Effect.flatMap(next, () => this.#drain)
+  })
+
+  add(commit: Effect.Effect<void, StorageError>): Effect.Effect<void, StorageError> {
+    return Effect.suspend(() => {
+      this.#waiting.push(commit)
+      const started = this.#worker !== undefined
+        ? Effect.void
+        : Effect.map(Effect.forkDetach(Effect.uninterruptible(this.#drain)), (fiber) => {
+          this.#worker ??= fiber
+        })
+      return this.#waiting.length > maxCommitLag ? Effect.andThen(started, this.flush) : started
+    })
+  }
+
+  /** Waits until everything is stored. */
+  readonly flush: Effect.Effect<void, StorageError> = Effect.suspend(() =>
+    this.#worker === undefined
+      ? this.#waiting.length === 0 ? Effect.void : this.#drain
+      : Effect.andThen(Fiber.join(this.#worker), Effect.suspend(() => this.#waiting.length === 0 ? Effect.void : this.#drain))
+  )
+}
+
+export const toError = (thread: string, checkpoint: string | undefined) => (fault: Fault): CheckpointError =>
+  new CheckpointError({ reason: fault.reason, thread, channel: fault.channel, checkpoint, detail: fault.detail })
+
+/** Names the head of a graph that runs inside a task. */
+export const placeKey = (checkpoint: string, task: string, namespace: string): string =>
+  JSON.stringify([checkpoint, task, namespace])
+
+/** Reads a checkpoint of a thread. */
+export const load = (
+  run: Pick<ThreadRun, "saver" | "thread">,
+  program: Program,
+  namespace: string,
+  id: string
+): Effect.Effect<Option.Option<{ readonly place: Place; readonly row: CheckpointRow }>, CheckpointError> =>
+  Effect.flatMap(run.saver.get(run.thread, namespace, id), (saved) => {
+    if (Option.isNone(saved)) return Effect.succeedNone
+    const { chain, tasks } = saved.value
+    const place = Result.mapError(decodeCheckpoint(program, chain, tasks), toError(run.thread, id))
+    return Effect.map(Effect.fromResult(place), (place) => Option.some({ place, row: chain[chain.length - 1]! }))
+  })
+
+/** What a commit leads to. */
+export interface Step {
+  readonly source: Source
+  readonly checkpoint: Checkpoint
+  /** The finished tasks whose writes led here, in task order; they stand beside the checkpoint before. */
+  readonly tasks: ReadonlyArray<{ readonly id: string; readonly record: TaskRecord & { readonly status: "done" } }>
+  /** Records to keep beside the new checkpoint. */
+  readonly records: ReadonlyMap<string, TaskRecord>
+  /** Whether the whole state is stored, because the writes do not tell how it came about. */
+  readonly isWhole: boolean
+}
+
+export class Session {
+  readonly run: ThreadRun
+  readonly program: Program
+  readonly namespace: string
+  /** Names the head that this session moves. */
+  readonly key: string
+  /** What the first id of a nested graph derives from. */
+  readonly seed: string
+  readonly isNested: boolean
+  /** Whether the graph keeps its state from one call to the next. */
+  readonly isKept: boolean
+  /** Whether the place has a stored head, which this session stands at. */
+  readonly isAtHead: boolean
+  place: Place
+  /** The head as it is stored. */
+  #stored: string | undefined
+  #source: Source = "input"
+  /** Whether task rows beside the current checkpoint are stored already. */
+  readonly #storedTasks = new Set<string>()
+  #buffer: Array<{ readonly id: string; readonly row: TaskRow }> = []
+  #flusher: Fiber.Fiber<void, StorageError> | undefined = undefined
+  /** Finished records of another runner that were stored first, and stand. */
+  readonly adopted = new Map<string, TaskRecord>()
+
+  constructor(options: {
+    readonly run: ThreadRun
+    readonly program: Program
+    readonly namespace: string
+    readonly key: string
+    readonly seed: string
+    readonly place: Place
+    readonly isKept: boolean
+    readonly isAtHead: boolean
+  }) {
+    this.run = options.run
+    this.program = options.program
+    this.namespace = options.namespace
+    this.key = options.key
+    this.seed = options.seed
+    this.isNested = options.namespace !== ""
+    this.isKept = options.isKept
+    this.isAtHead = options.isAtHead
+    this.place = options.place
+    this.#stored = options.place.id
+    this.#expected = options.isAtHead ? options.place.id : undefined
+    for (const id of options.place.records.keys()) this.#storedTasks.add(id)
+  }
+
+  /** The id of the checkpoint that the current superstep starts from. */
+  get id(): string {
+    return this.place.id ?? this.seed
+  }
+
+  #fail(fault: Fault): CheckpointError {
+    return toError(this.run.thread, this.place.id)(fault)
+  }
+
+  /** Makes what a task has produced durable; records that come in the same tick are stored together. */
+  acknowledge(id: string, record: TaskRecord): Effect.Effect<void, StorageError> {
+    return Effect.suspend(() => {
+      if (this.run.durability === "exit") return Effect.void
+      const row = encodeTask(this.program, this.id, id, record)
+      if (Result.isFailure(row)) return Effect.fail(this.#fail(row.failure))
+      this.#buffer.push({ id, row: row.success })
+      if (this.#flusher !== undefined) return Effect.void
+      const flush = Effect.andThen(Effect.yieldNow, Effect.suspend(() => this.#put()))
+      return Effect.map(Effect.forkDetach(Effect.uninterruptible(flush)), (fiber) => {
+        this.#flusher = fiber
+      })
+    })
+  }
+
+  #put(): Effect.Effect<void, StorageError> {
+    this.#flusher = undefined
+    const batch = this.#buffer
+    if (batch.length === 0) return Effect.void
+    this.#buffer = []
+    return this.#store(batch)
+  }
+
+  #store(batch: ReadonlyArray<{ readonly id: string; readonly row: TaskRow }>): Effect.Effect<void, StorageError> {
+    const put = this.run.saver.putTasks(this.run.thread, this.namespace, batch.map(({ row }) => row))
+    return Effect.flatMap(put, (rows) => {
+      for (const [index, { id, row }] of batch.entries()) {
+        this.#storedTasks.add(id)
+        if (rows[index] === row || rows[index]!.status !== "done" || rows[index]!.data === row.data) continue
+        const record = decodeTask(this.program, rows[index]!)
+        if (Result.isFailure(record)) return Effect.fail(this.#fail(record.failure))
+        this.adopted.set(id, record.success)
+      }
+      return Effect.void
+    })
+  }
+
+  /** Waits until every acknowledged record is stored. */
+  readonly settle: Effect.Effect<void, StorageError> = Effect.suspend(() => {
+    const running = this.#flusher
+    return running === undefined ? this.#put() : Effect.andThen(Fiber.join(running), Effect.suspend(() => this.#put()))
+  })
+
+  /** Stores records at once, before anything that depends on them happens. */
+  store(records: ReadonlyMap<string, TaskRecord>): Effect.Effect<void, StorageError> {
+    return Effect.suspend(() => {
+      this.place = { ...this.place, records: new Map([...this.place.records, ...records]) }
+      if (records.size === 0) return Effect.void
+      const batch: Array<{ readonly id: string; readonly row: TaskRow }> = []
+      for (const [id, record] of records) {
+        const row = encodeTask(this.program, this.id, id, record)
+        if (Result.isFailure(row)) return Effect.fail(this.#fail(row.failure))
+        batch.push({ id, row: row.success })
+      }
+      return Effect.andThen(this.run.durability === "async" ? this.run.commits.flush : Effect.void, Effect.uninterruptible(this.#store(batch)))
+    })
+  }
+
+  /** Moves on to the next checkpoint, and makes it durable as the run's durability says. */
+  commit(step: Step, createdMillis: number): Effect.Effect<void, StorageError> {
+    return Effect.suspend(() => {
+      const before = this.place
+      const rows: Array<TaskRow> = []
+      for (const { id, record } of step.tasks) {
+        const row = encodeTask(this.program, this.id, id, record)
+        if (Result.isFailure(row)) return Effect.fail(this.#fail(row.failure))
+        rows.push(row.success)
+      }
+      const after = this.#after(step)
+      const isExit = this.run.durability === "exit"
+      const writesLength = rows.reduce((sum, { data }) => sum + data.length, 0)
+      const encoded = isExit
+        ? Result.succeed({ isKeyframe: true, data: "", chain: noChain })
+        : encodeCheckpoint(this.program, step.isWhole ? undefined : before, after, { writesLength, isInput: step.source === "input" })
+      if (Result.isFailure(encoded)) return Effect.fail(this.#fail(encoded.failure))
+      const id = this.#idOf(step, rows, step.isWhole ? encoded.success.data : "")
+      this.place = { ...after, id, chain: encoded.success.chain }
+      this.#source = step.source
+      // Beside a checkpoint that is not stored, nothing can stand.
+      const fresh = before.id === undefined ? [] : rows.filter((row) => !this.#storedTasks.has(row.task))
+      this.#storedTasks.clear()
+      if (isExit) return Effect.void
+      const kept: Array<TaskRow> = []
+      for (const [task, record] of step.records) {
+        const row = encodeTask(this.program, id, task, record)
+        if (Result.isFailure(row)) return Effect.fail(this.#fail(row.failure))
+        kept.push(row.success)
+        this.#storedTasks.add(task)
+      }
+      const row = this.#row(id, encoded.success, createdMillis)
+      const commit = this.#commit(row, [...fresh, ...kept])
+      return this.run.durability === "async" ? this.run.commits.add(commit) : Effect.uninterruptible(commit)
+    })
+  }
+
+  #after(step: Step): Place {
+    const { graphs, origin, up } = this.place
+    let next = graphs
+    for (const { record } of step.tasks) if (record.graphs.length > 0) next = new Map([...next, ...record.graphs])
+    const written = this.isNested ? handedUp(this.program, step.tasks.map(({ id, record }) => ({ id, writes: record.writes }))) : []
+    return {
+      id: undefined,
+      checkpoint: step.checkpoint,
+      records: step.records,
+      graphs: next,
+      up: written.length === 0 ? up : [...up, ...written],
+      origin,
+      chain: this.place.chain
+    }
+  }
+
+  #idOf(step: Step, rows: ReadonlyArray<TaskRow>, whole: string): string {
+    const { branch } = this.run
+    const writes = rows.flatMap((row) => [row.task, row.data])
+    return hash(this.namespace, String(branch), this.id, this.program.fingerprint, step.source, String(step.checkpoint.step), whole, ...writes)
+  }
+
+  #row(id: string, encoded: { readonly isKeyframe: boolean; readonly data: string }, createdMillis: number): CheckpointRow {
+    return {
+      id,
+      parent: this.#stored,
+      branch: this.run.branch,
+      step: this.place.checkpoint.step,
+      source: this.#source,
+      createdMillis,
+      format,
+      isKeyframe: encoded.isKeyframe,
+      data: encoded.data,
+      metadata: this.run.metadata
+    }
+  }
+
+  #commit(checkpoint: CheckpointRow, tasks: ReadonlyArray<TaskRow>): Effect.Effect<void, StorageError> {
+    const expected = this.#expected
+    this.#expected = this.#stored = checkpoint.id
+    return this.run.saver.commit(this.run.thread, {
+      namespace: this.namespace,
+      checkpoint,
+      tasks,
+      place: this.key,
+      expected,
+      owner: this.run.owner
+    })
+  }
+
+  /** The head that the next commit has to find. Differs from the parent when a branch opens. */
+  #expected: string | undefined = undefined
+
+  /** Begins a call of a nested graph with an input. */
+  begin(origin: string): void {
+    this.place = { ...this.place, origin, up: [], records: new Map() }
+    this.#storedTasks.clear()
+  }
+
+  /** Makes everything durable: before a pause is seen, and when the run ends. */
+  exit(createdMillis: number): Effect.Effect<void, StorageError> {
+    return Effect.suspend(() => {
+      if (this.run.durability === "sync") return Effect.void
+      if (this.run.durability === "async") return this.run.commits.flush
+      const { id, records } = this.place
+      if (id === undefined) return Effect.void
+      const committed = id === this.#stored ? Effect.void : this.#exitCommit(id, createdMillis)
+      const missing = new Map([...records].filter(([task]) => !this.#storedTasks.has(task)))
+      return Effect.andThen(committed, this.store(missing))
+    })
+  }
+
+  #exitCommit(id: string, createdMillis: number): Effect.Effect<void, StorageError> {
+    const encoded = encodeCheckpoint(this.program, undefined, this.place, { writesLength: 0, isInput: false })
+    if (Result.isFailure(encoded)) return Effect.fail(this.#fail(encoded.failure))
+    this.place = { ...this.place, chain: encoded.success.chain }
+    return Effect.uninterruptible(this.#commit(this.#row(id, encoded.success, createdMillis), []))
+  }
+
+  /** Keeps a record in mind without storing it: durability `exit` stores it when the run ends. */
+  remember(id: string, record: TaskRecord): void {
+    this.place = { ...this.place, records: new Map([...this.place.records, [id, record]]) }
+  }
+}

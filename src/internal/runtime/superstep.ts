@@ -1,0 +1,241 @@
+/**
+ * One superstep: runs its tasks as fibers, collects one outcome each, and
+ * decides what the superstep comes to. Nothing here folds or commits.
+ */
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type { PendingRequest } from "../../Checkpoint.ts"
+import type * as Event from "../../Event.ts"
+import { NodeTimeout } from "../../GraphError.ts"
+import type { Task } from "../engine/plan.ts"
+import type { Program } from "../engine/program.ts"
+import type { Answers, StoredRequest, TaskRecord } from "../engine/stored.ts"
+import { offerTraced, wants } from "./events.ts"
+import { handUp } from "./handUp.ts"
+import type { Asked } from "./scratchpad.ts"
+import { decodeRequest, showRequest } from "./requests.ts"
+import { type Erased, type GraphRun, type Outcome, runTask } from "./task.ts"
+
+export type Outcomes = ReadonlyMap<string, Outcome>
+
+const isFailure = (outcome: Outcome): boolean => outcome._tag === "Failed"
+
+// ---------------------------------------------------------------------------
+// Events
+// ---------------------------------------------------------------------------
+
+const triggersOf = (program: Program, task: Task): ReadonlyArray<string> =>
+  task.kind === "send" ? ["__tasks"] : task.node.triggers.map((c) => program.channels[c]!.name)
+
+const isHidden = (task: Task): boolean => task.node.body._tag === "Start"
+
+/** Says that tasks begin, in task order. */
+export const announce = (run: GraphRun, tasks: ReadonlyArray<Task>): Effect.Effect<void> => {
+  const { sink } = run.shared
+  if (!wants(sink, "tasks", run.path)) return Effect.void
+  const origin = { path: run.path, step: run.checkpoint.step + 1 }
+  return Effect.forEach(tasks.filter((task) => !isHidden(task)), (task) =>
+    offerTraced(sink, {
+      mode: "tasks",
+      type: "started",
+      ...origin,
+      id: task.id,
+      node: task.node.name,
+      input: task.input,
+      triggers: triggersOf(run.program, task)
+    }), { discard: true })
+}
+
+const endedEvent = (run: GraphRun, task: Task, outcome: Outcome): Event.TaskEnded => ({
+  mode: "tasks",
+  type: "ended",
+  path: run.path,
+  step: run.checkpoint.step + 1,
+  id: task.id,
+  node: task.node.name,
+  result: outcome._tag === "Done" ? outcome.update : undefined,
+  error: outcome._tag === "Failed" ? errorText(outcome.cause) : undefined,
+  requests: outcome._tag === "Paused" ? outcome.asked.map(({ request }) => showRequest(request)) : []
+})
+
+/** Says what a task came to, when it has. */
+export const report = (run: GraphRun, task: Task, outcome: Outcome): Effect.Effect<void> => {
+  const { sink } = run.shared
+  if (sink === undefined || isHidden(task)) return Effect.void
+  const updates = wants(sink, "updates", run.path) && sink.modes.has("updates") && outcome._tag === "Done"
+    ? sink.offer({
+      mode: "updates",
+      path: run.path,
+      step: run.checkpoint.step + 1,
+      node: task.node.name,
+      update: updateOf(outcome.update),
+      cached: outcome.cached
+    })
+    : Effect.void
+  return wants(sink, "tasks", run.path) && !(outcome._tag === "Done" && outcome.cached)
+    ? Effect.andThen(updates, offerTraced(sink, endedEvent(run, task, outcome)))
+    : updates
+}
+
+/** What a node wrote as a user sees it: the update of a Command, without its targets. */
+const updateOf = (output: unknown): unknown => {
+  if (Array.isArray(output)) return output.map(updateOf)
+  if (typeof output === "object" && output !== null && "~superstep/Command" in output) {
+    return (output as unknown as { readonly update: unknown }).update
+  }
+  return output
+}
+
+/** The text of a failure, for records and events. */
+export const errorText = (cause: Cause.Cause<unknown>): string => {
+  const reason = cause.reasons[0]
+  if (reason === undefined) return "interrupted"
+  const error = Cause.isFailReason(reason) ? reason.error : Cause.isDieReason(reason) ? reason.defect : "interrupted"
+  if (!(error instanceof Error)) return typeof error === "string" ? error : safeJson(error)
+  const tag = "_tag" in error && typeof error._tag === "string" ? error._tag : error.name
+  return error.message === "" || error.message === tag ? tag : `${tag}: ${error.message}`
+}
+
+const safeJson = (value: unknown): string => {
+  try {
+    return JSON.stringify(value) ?? String(value)
+  } catch {
+    return String(value)
+  }
+}
+
+// ---------------------------------------------------------------------------
+// Running
+// ---------------------------------------------------------------------------
+
+/** The record of an outcome, as it is kept beside the checkpoint. */
+export const recordOf = (outcome: Outcome, answers: Answers): TaskRecord | undefined => {
+  switch (outcome._tag) {
+    case "Done":
+      return { status: "done", writes: outcome.writes, graphs: outcome.graphs }
+    case "Paused":
+      return {
+        status: "paused",
+        requests: outcome.asked.map(({ stored }) => stored),
+        answers: outcome.voided.length === 0
+          ? answers
+          : new Map([...answers].filter(([id]) => !outcome.voided.includes(id))),
+        graphs: []
+      }
+    case "Failed":
+      return { status: "failed", error: errorText(outcome.cause), answers, graphs: [] }
+    case "Parent":
+    case "Stopped":
+      return undefined
+  }
+}
+
+const answersIn = (run: GraphRun, id: string): Answers => {
+  const record = run.session?.place.records.get(id)
+  return record === undefined || record.status === "done" ? new Map() : record.answers
+}
+
+/** One task: runs it, makes its result durable if it has siblings, and reports it. */
+const settleTask = (run: GraphRun, task: Task, outcomes: Map<string, Outcome>, isAlone: boolean): Erased<Outcome> =>
+  Effect.flatMap(runTask(run, task, handUp), (outcome) => {
+    outcomes.set(task.id, outcome)
+    const { session } = run
+    const record = session === undefined || (isAlone && outcome._tag === "Done")
+      ? undefined
+      : recordOf(outcome, answersIn(run, task.id))
+    if (record === undefined) return run.shared.sink === undefined ? Effect.succeed(outcome) : Effect.as(report(run, task, outcome), outcome)
+    session!.remember(task.id, record)
+    return Effect.andThen(session!.acknowledge(task.id, record), Effect.as(report(run, task, outcome), outcome))
+  })
+
+/** A storage failure while tasks run ends the superstep: no node is to blame. */
+class Halt {
+  cause: Cause.Cause<unknown> | undefined = undefined
+}
+
+const runMany = (run: GraphRun, tasks: ReadonlyArray<Task>, outcomes: Map<string, Outcome>, halt: Halt): Erased<void> => {
+  const stops = run.limits.onFailure === "interrupt"
+  const each = (task: Task): Erased<void> =>
+    Effect.matchCauseEffect(settleTask(run, task, outcomes, false), {
+      onFailure: (cause) => {
+        halt.cause ??= cause
+        return Effect.fail("stop" as const)
+      },
+      onSuccess: (outcome) => stops && isFailure(outcome) ? Effect.fail("stop" as const) : Effect.void
+    })
+  // Not Effect.ignore: a defect in the finalizer of an interrupted sibling turns "stop" into a defect.
+  return Effect.asVoid(Effect.exit(
+    Effect.forEach(tasks, each, { concurrency: run.limits.concurrency ?? "unbounded", discard: true })
+  ))
+}
+
+const runAlone = (run: GraphRun, task: Task, outcomes: Map<string, Outcome>): Erased<void> =>
+  Effect.asVoid(settleTask(run, task, outcomes, true))
+
+const withSuperstepTimeout = (
+  run: GraphRun,
+  tasks: ReadonlyArray<Task>,
+  outcomes: Map<string, Outcome>,
+  effect: Erased<void>
+): Erased<void> => {
+  const millis = run.limits.superstepMillis
+  if (millis === undefined) return effect
+  return Effect.flatMap(Clock.currentTimeMillis, (started) =>
+    Effect.flatMap(Effect.timeoutOption(effect, millis), (done) => {
+      if (Option.isSome(done)) return Effect.void
+      return Effect.map(Clock.currentTimeMillis, (now) => {
+        const late = tasks.filter((task) => !outcomes.has(task.id))
+        const cause = Cause.fail(
+          new NodeTimeout({
+            kind: "superstep",
+            nodes: late.map((task) => task.node.name),
+            timeoutMillis: millis,
+            elapsedMillis: now - started
+          })
+        )
+        for (const task of late) outcomes.set(task.id, { _tag: "Failed", cause })
+      })
+    }))
+}
+
+/** Runs the tasks that have to run. Tasks that were interrupted, or not started, have no outcome. */
+export const execute = (run: GraphRun, tasks: ReadonlyArray<Task>): Erased<Outcomes> =>
+  Effect.suspend(() => {
+    const outcomes = new Map<string, Outcome>()
+    const halt = new Halt()
+    const isAlone = tasks.length === 1 && (run.session === undefined || run.session.place.records.size === 0)
+    const all = isAlone ? runAlone(run, tasks[0]!, outcomes) : runMany(run, tasks, outcomes, halt)
+    return Effect.flatMap(withSuperstepTimeout(run, tasks, outcomes, all), () =>
+      halt.cause === undefined ? Effect.succeed(outcomes as Outcomes) : Effect.failCause(halt.cause))
+  })
+
+// ---------------------------------------------------------------------------
+// What it comes to
+// ---------------------------------------------------------------------------
+
+/**
+ * The failure of a superstep: the first in task order, with the others in its cause. A sibling's defect stays out of the
+ * cause of a typed failure, which it would turn into a defect.
+ */
+export const failureOf = (tasks: ReadonlyArray<Task>, outcomes: Outcomes): Cause.Cause<unknown> | undefined => {
+  const causes = tasks.flatMap((task) => {
+    const outcome = outcomes.get(task.id)
+    return outcome?._tag === "Failed" ? [outcome.cause] : []
+  })
+  const first = causes[0]
+  if (first === undefined) return undefined
+  const isTyped = first.reasons.every(Cause.isFailReason)
+  return causes.slice(1).filter((cause) => !isTyped || cause.reasons.every(Cause.isFailReason)).reduce(
+    (left, right) => Cause.combine(left, right),
+    first
+  )
+}
+
+/** Stored requests as they were asked, where their definition is known in this process. */
+export const askedOf = (stored: ReadonlyArray<StoredRequest>): ReadonlyArray<Asked> =>
+  stored.map((one) => ({ stored: one, request: decodeRequest(one) }))
+
+export const pendingOf = (asked: ReadonlyArray<Asked>): ReadonlyArray<PendingRequest> =>
+  asked.map(({ request }) => showRequest(request))

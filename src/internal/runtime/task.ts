@@ -1,0 +1,476 @@
+/**
+ * One task: its attempts, what they may ask and see, and what came of it. A
+ * task never fails as an Effect: its outcome says what happened, so that one
+ * task's defect cannot hide what the others did.
+ */
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import * as Random from "effect/Random"
+import * as Result from "effect/Result"
+import * as Schedule from "effect/Schedule"
+import * as Command from "../../Command.ts"
+import { type GraphBreakpoint, type GraphDrained, type InterruptMismatch, NodeTimeout, Steering } from "../../GraphError.ts"
+import type { NodeCacheShape } from "../../NodeCache.ts"
+import type * as Policy from "../../Policy.ts"
+import { Running, type RunningShape } from "../../Running.ts"
+import { canonical } from "../engine/canonical.ts"
+import type { Checkpoint } from "../engine/checkpoint.ts"
+import { hash } from "../engine/hash.ts"
+import type { Task } from "../engine/plan.ts"
+import type { Limits, Program } from "../engine/program.ts"
+import { type Answers, encodeWrites, type Graphs, type TaskRecord } from "../engine/stored.ts"
+import { type Write, writesOf } from "../engine/writes.ts"
+import type { Sink } from "./events.ts"
+import { type Asked, AttemptScratchpad } from "./scratchpad.ts"
+import type { Session, ThreadRun } from "./session.ts"
+
+/** An effect with its types erased: between here and the typed front everything is data. */
+// oxlint-disable-next-line typescript/no-explicit-any
+export type Erased<A> = Effect.Effect<A, any, any>
+
+/** What all graphs of one run share. */
+export interface Shared {
+  readonly sink: Sink | undefined
+  readonly thread: ThreadRun | undefined
+  readonly cache: NodeCacheShape | undefined
+  readonly answers: Answers
+  /** What random numbers and ids derive from where there is no thread. */
+  readonly seed: string
+  /** Limits that the caller set for this run. */
+  readonly overrides: Partial<Limits>
+  /** Why the run is asked to stop after this superstep. */
+  drain: string | undefined
+}
+
+/** One graph in one run. */
+export interface GraphRun {
+  readonly shared: Shared
+  readonly program: Program
+  readonly session: Session | undefined
+  readonly namespace: string
+  readonly path: ReadonlyArray<string>
+  readonly seed: string
+  readonly limits: Limits
+  /** The machine that the current superstep reads. */
+  checkpoint: Checkpoint
+  /** Supersteps that may still run. */
+  stepsLeft: number
+  /** Whether the tasks of this superstep may have run before, so that graphs inside them may have been stored. */
+  isResumed: boolean
+  /** Heads of graphs inside tasks that this run has begun. */
+  readonly nested: Set<string>
+  /** Runs a graph inside a task. */
+  readonly nest: Nest
+}
+
+/** How a graph inside a task ends. */
+export type GraphExit =
+  | { readonly _tag: "Done"; readonly checkpoint: Checkpoint; readonly program: Program; readonly up: ReadonlyArray<Write>; readonly head: Graphs }
+  | { readonly _tag: "Paused"; readonly asked: ReadonlyArray<Asked>; readonly voided: ReadonlyArray<string>; readonly mismatch: InterruptMismatch | undefined }
+  | { readonly _tag: "Parent"; readonly commands: ReadonlyArray<Command.Any>; readonly program: Program; readonly checkpoint: Checkpoint; readonly up: ReadonlyArray<Write> }
+  | { readonly _tag: "Stopped"; readonly error: GraphBreakpoint | GraphDrained }
+
+/** What a task asks to have run inside it. */
+export interface NestedCall {
+  readonly program: Program
+  readonly persistence: "call" | "thread" | "none"
+  readonly input: unknown
+  /** Tells several calls of one task apart. */
+  readonly key: string | undefined
+}
+
+export type Nest = (run: GraphRun, task: Task, call: NestedCall) => Erased<GraphExit>
+
+export type Outcome =
+  | {
+    readonly _tag: "Done"
+    readonly writes: ReadonlyArray<Write>
+    readonly update: unknown
+    readonly graphs: Graphs
+    readonly cached: boolean
+  }
+  | { readonly _tag: "Paused"; readonly asked: ReadonlyArray<Asked>; readonly voided: ReadonlyArray<string>; readonly mismatch: InterruptMismatch | undefined }
+  | { readonly _tag: "Parent"; readonly commands: ReadonlyArray<Command.Any> }
+  | { readonly _tag: "Stopped"; readonly error: GraphBreakpoint | GraphDrained }
+  | { readonly _tag: "Failed"; readonly cause: Cause.Cause<unknown> }
+
+const failed = (cause: Cause.Cause<unknown>): Outcome => ({ _tag: "Failed", cause })
+
+// ---------------------------------------------------------------------------
+// What a running node sees
+// ---------------------------------------------------------------------------
+
+/** Numbers that are the same whenever the task is run again, made when first used. */
+class TaskRandom {
+  readonly #seed: () => string
+  #random: { nextIntUnsafe(): number; nextDoubleUnsafe(): number } | undefined = undefined
+  constructor(seed: () => string) {
+    this.#seed = seed
+  }
+  get #made() {
+    return this.#random ??= Effect.runSync(Random.withSeed(Effect.service(Random.Random), this.#seed()))
+  }
+  nextIntUnsafe(): number {
+    return this.#made.nextIntUnsafe()
+  }
+  nextDoubleUnsafe(): number {
+    return this.#made.nextDoubleUnsafe()
+  }
+}
+
+/** The id of the checkpoint that the superstep starts from, or what stands for it where nothing is stored. */
+export const superstepId = (run: GraphRun): string => run.session?.id ?? hash(run.seed, run.namespace, String(run.checkpoint.step))
+
+/** One attempt of a task: what the service `Running` gives to its node. */
+export class Attempt implements RunningShape {
+  readonly #run: GraphRun
+  readonly #task: Task
+  readonly attempt: number
+  readonly firstAttemptMillis: number
+  #scratchpad: AttemptScratchpad | undefined = undefined
+  #calls = 0
+  #caller: number | undefined = undefined
+  /** Heads of the graphs that this task called, by namespace. */
+  readonly graphs = new Map<string, string>()
+  /** Counts signs of progress. */
+  progress = 0
+
+  constructor(run: GraphRun, task: Task, attempt: number, firstAttemptMillis: number) {
+    this.#run = run
+    this.#task = task
+    this.attempt = attempt
+    this.firstAttemptMillis = firstAttemptMillis
+  }
+  get task(): string {
+    return this.#task.id
+  }
+  get node(): string {
+    return this.#task.node.name
+  }
+  get step(): number {
+    return this.#run.checkpoint.step + 1
+  }
+  get path(): ReadonlyArray<string> {
+    return this.#run.path
+  }
+  get thread(): string | undefined {
+    return this.#run.shared.thread?.thread
+  }
+  get checkpoint(): string | undefined {
+    return this.#run.session?.place.id
+  }
+  get remainingSteps(): number {
+    return this.#run.stepsLeft
+  }
+  get heartbeat(): Effect.Effect<void> {
+    return Effect.sync(() => {
+      this.progress++
+    })
+  }
+  emit = (data: unknown): Effect.Effect<void> =>
+    Effect.suspend(() => {
+      this.progress++
+      const { path, shared: { sink } } = this.#run
+      if (sink === undefined || !sink.modes.has("custom") || (path.length > 0 && !sink.subgraphs)) return Effect.void
+      // The wait for a slow reader is no lack of progress.
+      return Effect.tap(sink.offer({ mode: "custom", path, step: this.step, node: this.node, data }), () =>
+        Effect.sync(() => {
+          this.progress++
+        }))
+    })
+  drain = (reason?: string): Effect.Effect<void> =>
+    Effect.sync(() => {
+      this.#run.shared.drain ??= reason ?? "shutdown"
+    })
+  get pad(): AttemptScratchpad {
+    const run = this.#run
+    return this.#scratchpad ??= new AttemptScratchpad(
+      {
+        namespace: run.namespace,
+        branch: run.shared.thread?.branch ?? 1,
+        checkpoint: superstepId(run),
+        task: this.task,
+        node: this.node,
+        thread: this.thread
+      },
+      run.shared.answers
+    )
+  }
+  get "~scratchpad"(): AttemptScratchpad {
+    return this.pad
+  }
+  get asked(): AttemptScratchpad | undefined {
+    return this.#scratchpad
+  }
+  readonly random = new TaskRandom(() => {
+    const run = this.#run
+    return hash("random", run.shared.thread?.thread ?? run.shared.seed, run.namespace, superstepId(run), this.task)
+  })
+
+  /** The key under which an unkeyed call of a graph keeps its place. */
+  nextCall(fiber: number): string | undefined {
+    this.#caller ??= fiber
+    return this.#caller === fiber ? String(this.#calls++) : undefined
+  }
+  /** Runs a graph inside this task. */
+  nest(call: NestedCall): Erased<GraphExit> {
+    this.progress++
+    return Effect.map(this.#run.nest(this.#run, this.#task, call), (exit) => {
+      this.progress++
+      if (exit._tag === "Done") for (const [namespace, id] of exit.head) this.graphs.set(namespace, id)
+      return exit
+    })
+  }
+}
+
+const provide = (effect: Erased<unknown>, attempt: Attempt): Erased<unknown> =>
+  Effect.updateContext(effect, (context: Context.Context<never>) =>
+    Context.add(Context.add(context, Running, attempt), Random.Random, attempt.random)) as Erased<unknown>
+
+// ---------------------------------------------------------------------------
+// One attempt
+// ---------------------------------------------------------------------------
+
+/** What the body of a node does with its input. */
+const bodyEffect = (task: Task, attempt: Attempt): unknown => {
+  const { body } = task.node
+  switch (body._tag) {
+    case "Start":
+      return task.input
+    case "Run":
+      return body.run(task.input)
+    case "Graph":
+      return attempt.nest({ program: body.program, persistence: body.persistence, input: task.input, key: undefined })
+  }
+}
+
+const withAttemptTimeout = (effect: Erased<unknown>, task: Task, millis: number): Erased<unknown> =>
+  Effect.flatMap(Clock.currentTimeMillis, (started) =>
+    Effect.timeoutOrElse(effect, {
+      duration: millis,
+      orElse: () =>
+        Effect.flatMap(Clock.currentTimeMillis, (now) =>
+          Effect.fail(
+            new NodeTimeout({ kind: "attempt", nodes: [task.node.name], timeoutMillis: millis, elapsedMillis: now - started })
+          ))
+    }))
+
+const withIdleTimeout = (effect: Erased<unknown>, task: Task, attempt: Attempt, millis: number): Erased<unknown> => {
+  const watch: Erased<never> = Effect.suspend(() => {
+    const before = attempt.progress
+    return Effect.flatMap(Effect.sleep(millis), () =>
+      attempt.progress !== before ? watch : Effect.fail(
+        new NodeTimeout({ kind: "idle", nodes: [task.node.name], timeoutMillis: millis, elapsedMillis: millis })
+      ))
+  })
+  return Effect.raceFirst(effect, watch)
+}
+
+const withTimeouts = (effect: Erased<unknown>, task: Task, attempt: Attempt): Erased<unknown> => {
+  const attemptMillis = task.timeoutMillis ?? task.node.timeout?.attemptMillis
+  const idleMillis = task.node.timeout?.idleMillis
+  let out = effect
+  if (idleMillis !== undefined) out = withIdleTimeout(out, task, attempt, idleMillis)
+  if (attemptMillis !== undefined) out = withAttemptTimeout(out, task, attemptMillis)
+  return out
+}
+
+/** What an attempt came to, before its output becomes writes. */
+type Attempted =
+  | { readonly _tag: "Returned"; readonly value: unknown }
+  | { readonly _tag: "Graph"; readonly exit: GraphExit }
+  | { readonly _tag: "Ended"; readonly outcome: Outcome }
+  /** A typed failure of the node, which policies may act on. */
+  | { readonly _tag: "Error"; readonly error: unknown; readonly cause: Cause.Cause<unknown> }
+
+const isTimeout = (cause: Cause.Cause<unknown>): boolean =>
+  cause.reasons.some((reason) => Cause.isFailReason(reason) && reason.error instanceof NodeTimeout)
+
+/** An unanswered question outranks how the node ended, except for a defect, an interruption and a timeout. */
+const concludeAttempt = (task: Task, attempt: Attempt, exit: Exit.Exit<unknown, unknown>): Attempted => {
+  const pad = attempt.asked
+  if (Exit.isFailure(exit)) {
+    const { cause } = exit
+    if (!cause.reasons.every(Cause.isFailReason)) return { _tag: "Ended", outcome: failed(cause) }
+    if (isTimeout(cause)) return { _tag: "Error", error: Option.getOrThrow(Cause.findErrorOption(cause)), cause }
+  }
+  if (pad?.failure !== undefined) return { _tag: "Ended", outcome: failed(Cause.fail(pad.failure)) }
+  if (pad !== undefined && pad.asked.size > 0) {
+    const { mismatch, voided } = pad
+    return { _tag: "Ended", outcome: { _tag: "Paused", asked: [...pad.asked.values()], voided, mismatch } }
+  }
+  if (Exit.isSuccess(exit)) {
+    return task.node.body._tag === "Graph"
+      ? { _tag: "Graph", exit: exit.value as GraphExit }
+      : { _tag: "Returned", value: exit.value }
+  }
+  const error = Option.getOrThrow(Cause.findErrorOption(exit.cause))
+  if (error instanceof Command.ParentCommand) {
+    return { _tag: "Ended", outcome: { _tag: "Parent", commands: [Command.make({ update: error.update as object, goto: error.goto as [] })] } }
+  }
+  if (error instanceof Steering) return { _tag: "Returned", value: error.commands }
+  return { _tag: "Error", error, cause: exit.cause }
+}
+
+const attemptOnce = (task: Task, attempt: Attempt): Erased<Attempted> => {
+  let body: unknown
+  try {
+    body = bodyEffect(task, attempt)
+  } catch (defect) {
+    return Effect.succeed({ _tag: "Ended", outcome: failed(Cause.die(defect)) })
+  }
+  if (!Effect.isEffect(body)) return Effect.succeed(concludeAttempt(task, attempt, Exit.succeed(body)))
+  if (Exit.isExit(body)) return Effect.succeed(concludeAttempt(task, attempt, body as Exit.Exit<unknown, unknown>))
+  const effect = withTimeouts(provide(body as Erased<unknown>, attempt), task, attempt)
+  return Effect.matchCause(effect, {
+    onFailure: (cause) => concludeAttempt(task, attempt, Exit.failCause(cause)),
+    onSuccess: (value) => concludeAttempt(task, attempt, Exit.succeed(value))
+  })
+}
+
+// ---------------------------------------------------------------------------
+// Attempts
+// ---------------------------------------------------------------------------
+
+type Step = (error: unknown) => Effect.Effect<boolean>
+
+/** Waits as a policy says; whether there is another attempt. */
+const stepOf = (policy: Policy.Retry): Effect.Effect<Step> =>
+  Effect.map(Schedule.toStepWithSleep(policy.schedule), (next): Step => (error) =>
+    Effect.match(next(error), { onFailure: () => false, onSuccess: () => true }))
+
+interface Tried {
+  readonly attempted: Attempted
+  readonly attempt: Attempt
+}
+
+const tryUntilDone: (run: GraphRun, task: Task) => Erased<Tried> = Effect.fnUntraced(function*(run: GraphRun, task: Task) {
+  const policies = task.node.retry
+  const started = yield* Clock.currentTimeMillis
+  const steps = new Map<Policy.Retry, Step>()
+  for (let count = 1;; count++) {
+    const attempt = new Attempt(run, task, count, started)
+    const attempted = yield* attemptOnce(task, attempt)
+    if (attempted._tag !== "Error") return { attempted, attempt }
+    const policy = policies.find((one) => one.while(attempted.error))
+    if (policy === undefined) return { attempted, attempt }
+    let step = steps.get(policy)
+    if (step === undefined) steps.set(policy, step = yield* stepOf(policy))
+    if (!(yield* step(attempted.error))) return { attempted, attempt }
+  }
+}) as (run: GraphRun, task: Task) => Erased<Tried>
+
+/** Hands a failure that no retry is left for to the node's handler. */
+const handle = (run: GraphRun, task: Task, tried: Tried): Erased<Tried & { readonly isHandled: boolean }> => {
+  const { attempted } = tried
+  const { onError } = task.node
+  if (attempted._tag !== "Error" || onError === undefined) return Effect.succeed({ ...tried, isHandled: false })
+  const attempt = new Attempt(run, task, tried.attempt.attempt, tried.attempt.firstAttemptMillis)
+  const handler: Task = { ...task, node: { ...task.node, body: { _tag: "Run", run: (input) => onError(attempted.error, input) }, timeout: undefined } }
+  return Effect.map(attemptOnce(handler, attempt), (handled) => ({ attempted: handled, attempt, isHandled: true }))
+}
+
+// ---------------------------------------------------------------------------
+// Outcome
+// ---------------------------------------------------------------------------
+
+const done = (run: GraphRun, task: Task, update: unknown, graphs: Graphs, isHandled: boolean): Outcome => {
+  try {
+    const writes = writesOf(run.program, run.checkpoint.cells, task.node, update, isHandled)
+    return Result.isSuccess(writes)
+      ? { _tag: "Done", writes: writes.success, update, graphs, cached: false }
+      : failed(Cause.fail(writes.failure))
+  } catch (defect) {
+    // A route or a schema of the user's threw.
+    return failed(Cause.die(defect))
+  }
+}
+
+const outcomeOf = (run: GraphRun, task: Task, { attempted, attempt, isHandled }: Tried & { readonly isHandled: boolean }, handUp: HandUp): Outcome => {
+  switch (attempted._tag) {
+    case "Returned":
+      return done(run, task, attempted.value, [...attempt.graphs], isHandled)
+    case "Error":
+      return failed(attempted.cause)
+    case "Ended":
+      return attempted.outcome
+    case "Graph": {
+      const { exit } = attempted
+      if (exit._tag === "Paused" || exit._tag === "Stopped") return exit
+      const commands = exit._tag === "Parent" ? exit.commands : []
+      const output = [...handUp(run.program, exit), ...commands]
+      const head = exit._tag === "Done" ? exit.head : []
+      return done(run, task, output.length === 1 ? output[0] : output, [...attempt.graphs, ...head], false)
+    }
+  }
+}
+
+/** The updates that a nested graph hands to the graph around it. */
+export type HandUp = (parent: Program, exit: GraphExit & { readonly _tag: "Done" | "Parent" }) => ReadonlyArray<unknown>
+
+const isPlain = (task: Task): boolean =>
+  task.node.retry.length === 0 && task.node.onError === undefined && task.node.cache === undefined
+
+/** Runs a task to its outcome. */
+export const runTask = (run: GraphRun, task: Task, handUp: HandUp): Erased<Outcome> => {
+  if (!isPlain(task)) return runWithPolicies(run, task, handUp)
+  const attempt = new Attempt(run, task, 1, 0)
+  const attempted = attemptOnce(task, attempt)
+  return Effect.map(attempted, (attempted) => outcomeOf(run, task, { attempted, attempt, isHandled: false }, handUp))
+}
+
+const runWithPolicies: (run: GraphRun, task: Task, handUp: HandUp) => Erased<Outcome> = Effect.fnUntraced(
+  function*(run: GraphRun, task: Task, handUp: HandUp) {
+    const entry = cacheEntry(run, task)
+    if (entry !== undefined) {
+      const hit = yield* entry.cache.get(entry.scope, entry.key)
+      const cached = Option.isSome(hit) ? cachedOutcome(run, hit.value) : undefined
+      if (cached !== undefined) return cached
+    }
+    const tried = yield* tryUntilDone(run, task)
+    const outcome = outcomeOf(run, task, yield* handle(run, task, tried), handUp)
+    if (entry !== undefined && outcome._tag === "Done") {
+      const rows = encodeWrites(run.program, outcome.writes)
+      if (Result.isSuccess(rows)) yield* entry.cache.set(entry.scope, entry.key, JSON.stringify(rows.success), task.node.cache!.ttlMillis)
+    }
+    return outcome
+  }
+) as (run: GraphRun, task: Task, handUp: HandUp) => Erased<Outcome>
+
+// ---------------------------------------------------------------------------
+// Cache
+// ---------------------------------------------------------------------------
+
+/** Names the results of a node: two graphs that share a cache do not share results. */
+export const cacheScope = (program: Program, node: string): string => JSON.stringify([program.name, program.fingerprint, node])
+
+const cacheEntry = (run: GraphRun, task: Task) => {
+  const { cache } = run.shared
+  const policy = task.node.cache
+  if (cache === undefined || policy === undefined) return undefined
+  const encoded = policy.key !== undefined
+    ? Result.succeed(policy.key(task.input))
+    : Result.map(task.node.input.encode(task.input), (json) => canonical(json))
+  if (Result.isFailure(encoded)) return undefined
+  return { cache, scope: cacheScope(run.program, task.node.name), key: hash(encoded.success) }
+}
+
+const cachedOutcome = (run: GraphRun, text: string): Outcome | undefined => {
+  const writes: Array<Write> = []
+  const update: Record<string, unknown> = {}
+  for (const [name, kind, json] of JSON.parse(text) as ReadonlyArray<readonly [string, 0 | 1, never]>) {
+    const channel = run.program.channelNumber.get(name)
+    if (channel === undefined) return undefined
+    const value = run.program.channels[channel]!.codec.decodeWrite({ kind: kind === 0 ? "write" : "overwrite", json })
+    if (Result.isFailure(value)) return undefined
+    writes.push({ channel, value: value.success })
+    if (run.program.channels[channel]!.isState) update[name] = value.success
+  }
+  return { _tag: "Done", writes, update, graphs: [], cached: true }
+}
+
+export type { TaskRecord }

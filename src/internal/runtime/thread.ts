@@ -1,0 +1,358 @@
+/**
+ * What a thread can be asked to do, with the types erased: run on an input, go
+ * on, resume with answers, branch off, be updated, be read.
+ */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Result from "effect/Result"
+import type * as Schema from "effect/Schema"
+import * as Channel from "../../Channel.ts"
+import type { CheckpointRow } from "../../Checkpoint.ts"
+import { Checkpointer, type CheckpointerShape } from "../../Checkpointer.ts"
+import { CheckpointError, InvalidReply, MissingInput, PendingWork, UnknownCheckpoint, UnknownThread } from "../../GraphError.ts"
+import type { Reply } from "../../Interrupt.ts"
+import { output } from "../engine/checkpoint.ts"
+import { canonical } from "../engine/canonical.ts"
+import { inputTask, plan } from "../engine/plan.ts"
+import type { Program } from "../engine/program.ts"
+import { type Answers, emptyPlace, type Place, type StoredAnswer, type StoredRequest, type TaskRecord } from "../engine/stored.ts"
+import { commandWrites } from "../engine/writes.ts"
+import { advance, feed, inputRecords, missingKeys, withInputRecords } from "./loop.ts"
+import { decodeRequest, showRequest } from "./requests.ts"
+import { drive, makeRun, type RootOptions } from "./root.ts"
+import { Commits, type Durability, load, Session, type ThreadRun } from "./session.ts"
+import type { Erased, GraphRun } from "./task.ts"
+
+/** The longest id of a thread, in UTF-16 code units. */
+export const maxThreadLength = 512
+
+/** What a run of a thread starts with. */
+export type Begin =
+  | { readonly _tag: "Input"; readonly input: unknown; readonly pending: "fail" | "discard" }
+  | { readonly _tag: "Start"; readonly input: unknown; readonly key: string | undefined }
+  | { readonly _tag: "Command"; readonly update: unknown; readonly goto: ReadonlyArray<unknown> }
+  | {
+    readonly _tag: "Resume"
+    readonly replies: ReadonlyArray<Reply.Any>
+    readonly update: unknown
+    readonly goto: ReadonlyArray<unknown>
+  }
+  | { readonly _tag: "Continue" }
+
+export interface ThreadOptions extends RootOptions {
+  readonly durability: Durability
+  readonly metadata: Readonly<Record<string, Schema.Json>>
+  /** The checkpoint to start from; the head by default. */
+  readonly from: string | undefined
+}
+
+// ---------------------------------------------------------------------------
+// Opening
+// ---------------------------------------------------------------------------
+
+/** A thread as it is found: where it stands, and whether that is a head. */
+export interface Opened {
+  readonly saver: CheckpointerShape
+  readonly thread: string
+  readonly program: Program
+  readonly place: Place
+  readonly row: CheckpointRow | undefined
+  /** The branch that the next commit goes to. */
+  readonly branch: number
+  readonly isHead: boolean
+}
+
+const checkThread = (thread: string): Effect.Effect<void, CheckpointError> =>
+  typeof thread === "string" && thread.length > 0 && thread.length <= maxThreadLength
+    ? Effect.void
+    : Effect.fail(
+      new CheckpointError({
+        reason: "Format",
+        thread: String(thread).slice(0, 64),
+        detail: `a thread id is a text of 1 to ${maxThreadLength} characters`
+      })
+    )
+
+/** Finds a thread, at its head or at a checkpoint. A thread that never ran stands before its first input. */
+export const open: (program: Program, thread: string, from: string | undefined) => Effect.Effect<
+  Opened,
+  CheckpointError | UnknownCheckpoint | UnknownThread,
+  Checkpointer
+> = Effect.fnUntraced(function*(program, thread, from) {
+  yield* checkThread(thread)
+  const saver = yield* Checkpointer
+  const head = Option.getOrUndefined(yield* saver.head(thread, ""))
+  if (head === undefined) {
+    if (from !== undefined) return yield* new UnknownThread({ thread })
+    return { saver, thread, program, place: emptyPlace(program, ""), row: undefined, branch: 1, isHead: true }
+  }
+  const id = from ?? head.id
+  const found = Option.getOrUndefined(yield* load({ saver, thread }, program, "", id))
+  if (found === undefined) return yield* new UnknownCheckpoint({ thread, checkpoint: id, path: [] })
+  const { place, row } = found
+  if (id === head.id) return { saver, thread, program, place, row, branch: head.branch, isHead: true }
+  const own = Option.getOrUndefined(yield* saver.head(thread, "", row.branch))
+  return own?.id === id
+    ? { saver, thread, program, place, row, branch: row.branch, isHead: true }
+    : { saver, thread, program, place, row, branch: head.branch + 1, isHead: false }
+})
+
+export const known = (opened: Opened): Effect.Effect<Opened, UnknownThread> =>
+  opened.row === undefined ? Effect.fail(new UnknownThread({ thread: opened.thread })) : Effect.succeed(opened)
+
+export interface StoredMetadata {
+  /** The key that `start` was given. */
+  readonly start: string | null
+  readonly user: Readonly<Record<string, Schema.Json>>
+}
+
+export const metadataOf = (row: CheckpointRow): StoredMetadata => JSON.parse(row.metadata) as StoredMetadata
+
+/** What the sessions of a run attempt on this branch share. */
+export const threadRun = (
+  at: { readonly saver: CheckpointerShape; readonly thread: string; readonly branch: number },
+  durability: Durability,
+  metadata: StoredMetadata
+): ThreadRun => ({
+  saver: at.saver,
+  thread: at.thread,
+  branch: at.branch,
+  owner: globalThis.crypto.randomUUID(),
+  durability,
+  metadata: JSON.stringify(metadata),
+  commits: new Commits()
+})
+
+const sessionOf = (opened: Opened, options: ThreadOptions, start: string | null): Session =>
+  new Session({
+    run: threadRun(opened, options.durability, { start, user: options.metadata }),
+    program: opened.program,
+    namespace: "",
+    key: "",
+    seed: "",
+    place: opened.isHead ? opened.place : { ...opened.place, records: new Map() },
+    isKept: true,
+    isAtHead: opened.isHead
+  })
+
+/** A run of the thread from where it stands. Off the head it opens a branch first, with a `fork` checkpoint. */
+const runFrom: (
+  opened: Opened,
+  options: ThreadOptions,
+  answers: Answers,
+  start: string | null
+) => Erased<GraphRun> = Effect.fnUntraced(function*(opened: Opened, options: ThreadOptions, answers: Answers, start: string | null) {
+  const session = sessionOf(opened, options, start)
+  const run = yield* makeRun(opened.program, options, { thread: session.run, session, answers })
+  if (!opened.isHead) {
+    const { checkpoint } = opened.place
+    yield* advance(run, { ...checkpoint, step: checkpoint.step + 1 }, "fork", [], { isWhole: true })
+    run.isResumed = false
+  }
+  return run
+}) as (opened: Opened, options: ThreadOptions, answers: Answers, start: string | null) => Erased<GraphRun>
+
+// ---------------------------------------------------------------------------
+// What is left to do
+// ---------------------------------------------------------------------------
+
+/** The answers that have been given, to whatever task. */
+const answersOf = (place: Place): Answers => {
+  const all = new Map<string, StoredAnswer>()
+  for (const record of place.records.values()) {
+    if (record.status !== "done") for (const [id, answer] of record.answers) all.set(id, answer)
+  }
+  return all
+}
+
+/** The questions of a place that have no answer. */
+export const pendingAt = (place: Place): ReadonlyArray<StoredRequest & { readonly task: string }> =>
+  [...place.records].sort(([a], [b]) => a < b ? -1 : 1).flatMap(([task, record]) =>
+    record.status === "paused"
+      ? record.requests.filter(({ id }) => !record.answers.has(id)).map((request) => ({ ...request, task }))
+      : []
+  )
+
+const planAt = (program: Program, place: Place) =>
+  Effect.map(Effect.fromResult(withInputRecords(program, place)), (checkpoint) => plan(program, checkpoint))
+
+/** Fails if something is left to do that a new input would drop. */
+const nothingPending: (opened: Opened) => Erased<void> = Effect.fnUntraced(function*(opened: Opened) {
+  const tasks = yield* planAt(opened.program, opened.place)
+  if (tasks.length === 0) return
+  return yield* new PendingWork({
+    thread: opened.thread,
+    next: tasks.map((task) => task.node.name),
+    requests: pendingAt(opened.place).map((request) => showRequest(decodeRequest(request)))
+  })
+}) as (opened: Opened) => Erased<void>
+
+// ---------------------------------------------------------------------------
+// Replies
+// ---------------------------------------------------------------------------
+
+type Pending = ReturnType<typeof pendingAt>
+
+const refuse = (
+  opened: Opened,
+  reason: InvalidReply["reason"],
+  reply: Reply.Any | undefined,
+  pending: Pending,
+  detail?: string
+): Result.Result<never, InvalidReply> =>
+  Result.fail(
+    new InvalidReply({
+      reason,
+      thread: opened.thread,
+      tag: reply?.tag,
+      id: reply?.id,
+      pending: pending.map((request) => showRequest(decodeRequest(request))),
+      detail
+    })
+  )
+
+/** The request that a reply is meant for. */
+const addressee = (opened: Opened, reply: Reply.Any, pending: Pending, given: ReadonlySet<string>) => {
+  if (reply.id !== undefined) {
+    const found = pending.find(({ id, tag }) => id === reply.id && tag === reply.tag)
+    if (found !== undefined) return given.has(found.id) ? refuse(opened, "Ambiguous", reply, pending) : Result.succeed(found)
+    return refuse(opened, answersOf(opened.place).has(reply.id) ? "Answered" : "Unknown", reply, pending)
+  }
+  const fitting = pending.filter(({ tag }) => tag === reply.tag)
+  if (fitting.length === 0) return refuse(opened, "Unknown", reply, pending)
+  return fitting.length > 1 || given.has(fitting[0]!.id) ? refuse(opened, "Ambiguous", reply, pending) : Result.succeed(fitting[0]!)
+}
+
+/** The records with the answers in them. All replies are checked before any is taken. */
+const answered = (
+  opened: Opened,
+  replies: ReadonlyArray<Reply.Any>
+): Result.Result<ReadonlyMap<string, TaskRecord>, InvalidReply> => {
+  const pending = pendingAt(opened.place)
+  if (pending.length === 0) return refuse(opened, "NothingPending", replies[0], pending)
+  const records = new Map<string, TaskRecord>()
+  const given = new Set<string>()
+  for (const reply of replies) {
+    const found = addressee(opened, reply, pending, given)
+    if (Result.isFailure(found)) return Result.fail(found.failure)
+    const { id, payload, task } = found.success
+    const channel = Channel.lastValue(reply.interrupt.answer)
+    const problem = Channel.validate(channel, reply.answer)
+    if (Option.isSome(problem)) return refuse(opened, "InvalidAnswer", reply, pending, problem.value)
+    const encoded = Channel.encode(channel, Option.some(reply.answer) as Option.Some<unknown>)
+    if (Result.isFailure(encoded)) return refuse(opened, "InvalidAnswer", reply, pending, encoded.failure)
+    const record = (records.get(task) ?? opened.place.records.get(task)) as TaskRecord & { readonly status: "paused" }
+    records.set(task, { ...record, answers: new Map([...record.answers, [id, { payload: canonical(payload), answer: encoded.success }]]) })
+    given.add(id)
+  }
+  return Result.succeed(records)
+}
+
+// ---------------------------------------------------------------------------
+// Running
+// ---------------------------------------------------------------------------
+
+const outputAt = (opened: Opened): unknown => output(opened.program, opened.place.checkpoint)
+
+/** Goes on from where the thread stands; what has been answered is answered. */
+const goOn = (opened: Opened, options: ThreadOptions, place: Place): Erased<unknown> =>
+  Effect.flatMap(runFrom(opened, options, answersOf(place), startOf(opened)), (run) => resumeRun(run))
+
+const startOf = (opened: Opened): string | null => opened.row === undefined ? null : metadataOf(opened.row).start
+
+const resumeRun: (run: GraphRun) => Erased<unknown> = Effect.fnUntraced(function*(run: GraphRun) {
+  const checkpoint = yield* Effect.fromResult(withInputRecords(run.program, run.session!.place))
+  // A breakpoint that was hit does not fire again.
+  run.checkpoint = { ...checkpoint, stopped: checkpoint.version }
+  return yield* drive(run)
+}) as (run: GraphRun) => Erased<unknown>
+
+const beginInput: (opened: Opened, options: ThreadOptions, input: unknown, start: string | null) => Erased<unknown> = Effect.fnUntraced(
+  function*(opened: Opened, options: ThreadOptions, input: unknown, start: string | null) {
+    const missing = missingKeys(opened.program, opened.place.checkpoint, input)
+    if (missing.length > 0) return yield* new MissingInput({ keys: missing })
+    const run = yield* runFrom(opened, options, new Map(), start)
+    yield* feed(run, input)
+    return yield* drive(run)
+  }
+) as (opened: Opened, options: ThreadOptions, input: unknown, start: string | null) => Erased<unknown>
+
+/** Idempotent: a new thread runs, an unfinished one goes on, a finished one gives its result. */
+const beginStart: (opened: Opened, options: ThreadOptions, input: unknown, key: string | undefined) => Erased<unknown> = Effect.fnUntraced(
+  function*(opened: Opened, options: ThreadOptions, input: unknown, key: string | undefined) {
+    const start = key ?? ""
+    if (opened.row === undefined) return yield* beginInput(opened, options, input, start)
+    const tasks = yield* planAt(opened.program, opened.place)
+    if (metadataOf(opened.row).start === start || key === undefined) {
+      return tasks.length === 0 ? outputAt(opened) : yield* goOn(opened, options, opened.place)
+    }
+    yield* nothingPending(opened)
+    return yield* beginInput(opened, options, input, start)
+  }
+) as (opened: Opened, options: ThreadOptions, input: unknown, key: string | undefined) => Erased<unknown>
+
+/** The writes of a Command, as a record beside the checkpoint where the thread stands. */
+const commandRecord = (opened: Opened, update: unknown, goto: ReadonlyArray<unknown>): Result.Result<ReadonlyMap<string, TaskRecord>, unknown> => {
+  const count = inputRecords(opened.place).length
+  return Result.map(commandWrites(opened.program, update, goto), (writes) =>
+    writes.length === 0 ? new Map() : new Map<string, TaskRecord>([[inputTask(count), { status: "done", writes, graphs: [] }]]))
+}
+
+/** A Command as the input of a thread that never ran: its update is the first state, its targets run first. */
+const beginCommand: (opened: Opened, options: ThreadOptions, begin: Begin & { readonly _tag: "Command" }) => Erased<unknown> = Effect.fnUntraced(
+  function*(opened: Opened, options: ThreadOptions, { goto, update }: Begin & { readonly _tag: "Command" }) {
+    const records = yield* Effect.fromResult(commandRecord(opened, update, goto))
+    if (records.size === 0) return yield* new MissingInput({ keys: ["update or goto"] })
+    if (opened.row !== undefined) {
+      const run = yield* runFrom(opened, options, answersOf(opened.place), startOf(opened))
+      yield* run.session!.store(records)
+      return yield* resumeRun(run)
+    }
+    const missing = missingKeys(opened.program, opened.place.checkpoint, update)
+    if (missing.length > 0) return yield* new MissingInput({ keys: missing })
+    const run = yield* runFrom(opened, options, new Map(), null)
+    const place = { ...opened.place, records }
+    const checkpoint = yield* Effect.fromResult(withInputRecords(opened.program, place))
+    yield* advance(run, { ...checkpoint, step: -1 }, "input", [], { isWhole: true })
+    return yield* drive(run)
+  }
+) as (opened: Opened, options: ThreadOptions, begin: Begin & { readonly _tag: "Command" }) => Erased<unknown>
+
+const beginResume: (opened: Opened, options: ThreadOptions, begin: Begin & { readonly _tag: "Resume" }) => Erased<unknown> = Effect.fnUntraced(
+  function*(opened: Opened, options: ThreadOptions, { goto, replies, update }: Begin & { readonly _tag: "Resume" }) {
+    yield* known(opened)
+    const records = yield* Effect.fromResult(answered(opened, replies))
+    const command = yield* Effect.fromResult(commandRecord(opened, update, goto))
+    const all = new Map([...records, ...command])
+    const place = { ...opened.place, records: new Map([...opened.place.records, ...all]) }
+    const run = yield* runFrom(opened, options, answersOf(place), startOf(opened))
+    // Durable before anything runs: an answer that was taken is not asked for again.
+    yield* run.session!.store(all)
+    return yield* resumeRun(run)
+  }
+) as (opened: Opened, options: ThreadOptions, begin: Begin & { readonly _tag: "Resume" }) => Erased<unknown>
+
+/** Runs a thread. */
+export const runThread: (program: Program, thread: string, begin: Begin, options: ThreadOptions) => Erased<unknown> = Effect.fnUntraced(
+  function*(program: Program, thread: string, begin: Begin, options: ThreadOptions) {
+    const opened = yield* open(program, thread, options.from)
+    switch (begin._tag) {
+      case "Input": {
+        if (begin.pending === "fail" && opened.isHead) yield* nothingPending(opened)
+        return yield* beginInput(opened, options, begin.input, null)
+      }
+      case "Start":
+        return yield* beginStart(opened, options, begin.input, begin.key)
+      case "Command":
+        return yield* beginCommand(opened, options, begin)
+      case "Resume":
+        return yield* beginResume(opened, options, begin)
+      case "Continue": {
+        yield* known(opened)
+        const tasks = yield* planAt(program, opened.place)
+        return tasks.length === 0 ? outputAt(opened) : yield* goOn(opened, options, opened.isHead ? opened.place : { ...opened.place, records: new Map() })
+      }
+    }
+  }
+) as (program: Program, thread: string, begin: Begin, options: ThreadOptions) => Erased<unknown>
+

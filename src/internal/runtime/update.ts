@@ -1,0 +1,279 @@
+/**
+ * Updating a thread from outside: as if a node had returned the values. What
+ * else was left to run stays so, and what had finished stays finished.
+ */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Result from "effect/Result"
+import type { Source } from "../../Checkpoint.ts"
+import * as Channel from "../../Channel.ts"
+import { END, START } from "../../Command.ts"
+import { AmbiguousUpdate, UnknownNode } from "../../GraphError.ts"
+import { applyWrites, type TaskWrites } from "../engine/apply.ts"
+import type { Checkpoint } from "../engine/checkpoint.ts"
+import { hash } from "../engine/hash.ts"
+import { plan, type Task } from "../engine/plan.ts"
+import type { NodeProgram, Program } from "../engine/program.ts"
+import type { Place, TaskRecord } from "../engine/stored.ts"
+import { inputWrites, writesOf } from "../engine/writes.ts"
+import { type Located, locate } from "./inspect.ts"
+import { withInputRecords } from "./loop.ts"
+import { load, placeKey, Session, type ThreadRun } from "./session.ts"
+import type { Erased } from "./task.ts"
+import { metadataOf, open, type Opened, threadRun } from "./thread.ts"
+
+/** One update: what a node is taken to have returned. */
+export interface Update {
+  readonly values: unknown
+  readonly asNode: string | undefined
+}
+
+/** Acts as an input of the graph. */
+export const INPUT_NODE = "__input__"
+
+// ---------------------------------------------------------------------------
+// As which node
+// ---------------------------------------------------------------------------
+
+const nodeNames = (program: Program): ReadonlyArray<string> => program.nodes.map(({ name }) => name)
+
+/** The node that ran last; the start, if none did. */
+const lastNode = (program: Program, checkpoint: Checkpoint): Result.Result<string, AmbiguousUpdate> => {
+  const last = Math.max(0, ...checkpoint.seen)
+  if (last === 0) return Result.succeed(program.nodeNumber.has(START) ? START : INPUT_NODE)
+  const names = program.nodes.filter(({ number }) => checkpoint.seen[number] === last).map(({ name }) => name)
+  return names.length === 1 ? Result.succeed(names[0]!) : Result.fail(new AmbiguousUpdate({ nodes: names }))
+}
+
+const nodeOf = (program: Program, name: string): Result.Result<NodeProgram, UnknownNode> => {
+  const number = program.nodeNumber.get(name)
+  return number === undefined
+    ? Result.fail(new UnknownNode({ node: name, allowed: [...nodeNames(program), INPUT_NODE, END] }))
+    : Result.succeed(program.nodes[number]!)
+}
+
+const toWrites = (
+  program: Program,
+  checkpoint: Checkpoint,
+  pending: ReadonlyArray<Task>,
+  update: { readonly values: unknown; readonly asNode: string }
+): Result.Result<TaskWrites, unknown> => {
+  if (update.asNode === INPUT_NODE) {
+    return Result.map(inputWrites(program, update.values), (writes) => ({ id: "update", name: INPUT_NODE, woken: undefined, writes }))
+  }
+  return Result.flatMap(nodeOf(program, update.asNode), (node) => {
+    // A node that was to run has run, by this update.
+    const woken = pending.some((task) => task.kind === "pull" && task.node === node) ? node : undefined
+    return Result.map(writesOf(program, checkpoint.cells, node, update.values), (writes): TaskWrites => ({ id: "update", name: node.name, woken, writes }))
+  })
+}
+
+/** The machine after the updates of one superstep. */
+const applyUpdates = (
+  program: Program,
+  base: Checkpoint,
+  updates: ReadonlyArray<Update>
+): Result.Result<Checkpoint, unknown> => {
+  const pending = plan(program, base)
+  const tasks: Array<TaskWrites> = []
+  for (const { asNode, values } of updates) {
+    const name = asNode === undefined ? updates.length > 1 ? Result.fail(new AmbiguousUpdate({ nodes: nodeNames(program) })) : lastNode(program, base) : Result.succeed(asNode)
+    if (Result.isFailure(name)) return Result.fail(name.failure)
+    const writes = toWrites(program, base, pending, { values, asNode: name.success })
+    if (Result.isFailure(writes)) return Result.fail(writes.failure)
+    tasks.push(writes.success)
+  }
+  const isInput = tasks.some(({ name }) => name === INPUT_NODE)
+  // The first input of a thread is step -1; what acts as its start comes after.
+  const step = base.step === -2 && !isInput ? 0 : base.step + 1
+  const options = { isSuperstep: false, isInput, step }
+  return Result.flatMap(applyWrites(program, base, tasks, options), (next) =>
+    plan(program, next).length > 0 ? Result.succeed(next) : applyWrites(program, base, tasks, { ...options, isQuiet: true }))
+}
+
+/** The machine with nothing left to run. */
+const cleared = (program: Program, checkpoint: Checkpoint): Checkpoint => ({
+  ...checkpoint,
+  step: checkpoint.step + 1,
+  cells: checkpoint.cells.map((cell, number) => program.channels[number]!.isState ? cell : Channel.empty(program.channels[number]!.rule)),
+  seen: checkpoint.seen.map(() => checkpoint.version),
+  live: checkpoint.live.filter((c) => program.channels[c]!.isState),
+  updated: []
+})
+
+/** With what finished tasks have written; the rest of the superstep is dropped. */
+const endedNow = (program: Program, base: Checkpoint, place: Place): Result.Result<Checkpoint, unknown> => {
+  const done = plan(program, base).flatMap((task): ReadonlyArray<TaskWrites> => {
+    const record = place.records.get(task.id)
+    return record?.status === "done" ? [{ id: task.id, name: task.node.name, woken: undefined, writes: record.writes }] : []
+  })
+  const folded = applyWrites(program, base, done, { isSuperstep: false, step: base.step })
+  return Result.map(folded, (checkpoint) => cleared(program, checkpoint))
+}
+
+// ---------------------------------------------------------------------------
+// Committing
+// ---------------------------------------------------------------------------
+
+const sessionAt = (located: Located, run: ThreadRun, isAtHead: boolean): Session =>
+  new Session({
+    run,
+    program: located.program,
+    namespace: located.namespace,
+    key: located.key,
+    seed: hash(located.row.id),
+    place: isAtHead ? located.place : { ...located.place, records: new Map() },
+    isKept: true,
+    isAtHead
+  })
+
+/** Finished tasks that are still to be folded keep their results. */
+const kept = (program: Program, next: Checkpoint, place: Place): ReadonlyMap<string, TaskRecord> => {
+  const pending = new Set(plan(program, next).map((task) => task.id))
+  return new Map([...place.records].filter(([id, record]) => record.status === "done" && pending.has(id)))
+}
+
+const commitAt: (session: Session, source: Source, checkpoint: Checkpoint, records: ReadonlyMap<string, TaskRecord>) => Erased<void> = (
+  session,
+  source,
+  checkpoint,
+  records
+) =>
+  Effect.flatMap(Clock.currentTimeMillis, (now) => session.commit({ source, checkpoint, tasks: [], records, isWhole: true }, now))
+
+/** Graphs inside tasks that are still to run stand where they stood: under the new checkpoint, as branches of themselves. */
+const carryGraphs: (
+  run: ThreadRun,
+  program: Program,
+  namespace: string,
+  from: { readonly id: string; readonly checkpoint: Checkpoint },
+  to: { readonly id: string; readonly checkpoint: Checkpoint }
+) => Erased<void> = Effect.fnUntraced(
+  function*(
+    run: ThreadRun,
+    program: Program,
+    namespace: string,
+    from: { readonly id: string; readonly checkpoint: Checkpoint },
+    to: { readonly id: string; readonly checkpoint: Checkpoint }
+  ) {
+    const still = new Set(plan(program, to.checkpoint).map((task) => task.id))
+    for (const task of plan(program, from.checkpoint)) {
+      const { body } = task.node
+      if (body._tag !== "Graph" || !still.has(task.id)) continue
+      const inside = namespace === "" ? task.place : `${namespace}|${task.place}`
+      const head = yield* run.saver.head(run.thread, placeKey(from.id, task.id, inside))
+      if (Option.isNone(head)) continue
+      const found = yield* load(run, body.program, inside, head.value.id)
+      if (Option.isNone(found)) continue
+      const { place } = found.value
+      const session = new Session({
+        run,
+        program: body.program,
+        namespace: inside,
+        key: placeKey(to.id, task.id, inside),
+        seed: hash(to.id, task.id, inside),
+        place: { ...place, records: new Map() },
+        isKept: true,
+        isAtHead: false
+      })
+      yield* commitAt(session, "fork", place.checkpoint, kept(body.program, place.checkpoint, place))
+      yield* carryGraphs(run, body.program, inside, { id: head.value.id, checkpoint: place.checkpoint }, {
+        id: session.id,
+        checkpoint: place.checkpoint
+      })
+    }
+  }
+) as (
+  run: ThreadRun,
+  program: Program,
+  namespace: string,
+  from: { readonly id: string; readonly checkpoint: Checkpoint },
+  to: { readonly id: string; readonly checkpoint: Checkpoint }
+) => Erased<void>
+
+/** A task that holds an updated graph runs again: what it asked before may no longer be asked. */
+const reopen = (located: Located): Erased<void> =>
+  Effect.forEach(located.around, ({ located: around, task }) => {
+    const record = around.place.records.get(task.id)
+    if (record?.status !== "paused") return Effect.void
+    const session = sessionAt(around, threadRun(around, "sync", metadataOf(around.row)), true)
+    return session.store(new Map([[task.id, { ...record, requests: [] }]]))
+  }, { discard: true })
+
+/** Where an update goes: the head, or a new branch that begins with a copy of the checkpoint. */
+const openAt: (located: Located) => Erased<Session> = Effect.fnUntraced(function*(located: Located) {
+  const run = threadRun(located, "sync", metadataOf(located.row))
+  const session = sessionAt(located, run, located.isHead)
+  if (!located.isHead) {
+    const { checkpoint } = located.place
+    yield* commitAt(session, "fork", { ...checkpoint, step: checkpoint.step + 1 }, new Map())
+  }
+  return session
+}) as (located: Located) => Erased<Session>
+
+/** A thread that never ran begins with the update. */
+const newSession = (opened: Opened): Session =>
+  new Session({
+    run: threadRun(opened, "sync", { start: null, user: {} }),
+    program: opened.program,
+    namespace: "",
+    key: "",
+    seed: "",
+    place: opened.place,
+    isKept: true,
+    isAtHead: true
+  })
+
+/** Applies updates, one superstep after another; gives the id of the last checkpoint. */
+export const update: (
+  program: Program,
+  thread: string,
+  path: ReadonlyArray<string>,
+  from: string | undefined,
+  supersteps: ReadonlyArray<ReadonlyArray<Update>>
+) => Erased<string> = Effect.fnUntraced(
+  function*(
+    program: Program,
+    thread: string,
+    path: ReadonlyArray<string>,
+    from: string | undefined,
+    supersteps: ReadonlyArray<ReadonlyArray<Update>>
+  ) {
+    const opened = path.length === 0 ? yield* open(program, thread, from) : undefined
+    const isNew = opened !== undefined && opened.row === undefined
+    const located = isNew ? undefined : yield* locate(program, thread, path, from)
+    const session = located === undefined ? newSession(opened!) : yield* openAt(located)
+    const { program: own, namespace } = session
+    for (const updates of supersteps) {
+      const { place } = session
+      const before = { id: session.id, checkpoint: place.checkpoint }
+      const base = yield* Effect.fromResult(withInputRecords(own, place))
+      const next = yield* Effect.fromResult(
+        updates.some(({ asNode }) => asNode === END) ? endedNow(own, base, place) : applyUpdates(own, base, updates)
+      )
+      const isInput = updates.some(({ asNode }) => asNode === INPUT_NODE)
+      yield* commitAt(session, isInput ? "input" : "update", next, kept(own, next, place))
+      yield* carryGraphs(session.run, own, namespace, before, { id: session.id, checkpoint: next })
+    }
+    if (located !== undefined) yield* reopen(located)
+    return session.id
+  }
+) as (
+  program: Program,
+  thread: string,
+  path: ReadonlyArray<string>,
+  from: string | undefined,
+  supersteps: ReadonlyArray<ReadonlyArray<Update>>
+) => Erased<string>
+
+/** Opens a branch at a checkpoint; gives the id of its first. */
+export const fork: (program: Program, thread: string, from: string | undefined) => Erased<string> = Effect.fnUntraced(
+  function*(program: Program, thread: string, from: string | undefined) {
+    const located = yield* locate(program, thread, [], from)
+    const newest = yield* located.saver.head(thread, "")
+    const branch = Option.isSome(newest) ? newest.value.branch + 1 : 1
+    const session = yield* openAt({ ...located, branch, isHead: false })
+    return session.id
+  }
+) as (program: Program, thread: string, from: string | undefined) => Erased<string>

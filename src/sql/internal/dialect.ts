@@ -1,0 +1,57 @@
+/**
+ * Where SQLite and Postgres differ. All other SQL of this folder is the same for both.
+ */
+import type { SqlClient } from "effect/sql/SqlClient"
+
+export interface Dialect {
+  /** The type of a key that the database counts up. */
+  readonly key: string
+  /** The type of an integer of up to 53 bits. */
+  readonly integer: string
+  /** What ends the definition of a table. */
+  readonly table: string
+  /** The same for a table of short rows that is only read by its primary key. */
+  readonly smallTable: string
+  /** Ends a SELECT whose row no other transaction may lock before this one ends. */
+  readonly rowLock: string
+  /** Makes other processes that prepare the schema wait until the transaction ends. */
+  readonly schemaLock: string | undefined
+  /** Tells, as `found`, whether the table named by the parameter exists. */
+  readonly hasTable: string
+  /** SQL with `?` for each parameter, as the database takes it. */
+  readonly text: (sql: string) => string
+}
+
+const sqlite: Dialect = {
+  key: "INTEGER PRIMARY KEY",
+  integer: "INTEGER",
+  table: " STRICT",
+  smallTable: " STRICT, WITHOUT ROWID",
+  // BEGIN IMMEDIATE has the only write lock there is.
+  rowLock: "",
+  schemaLock: undefined,
+  hasTable: "SELECT count(*) AS found FROM sqlite_master WHERE type = 'table' AND name = ?",
+  text: (sql) => sql
+}
+
+/** Any number, the same in all processes: "superstep" has it to itself. */
+const advisoryLock = 7_307_183_764
+
+const pg: Dialect = {
+  key: "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
+  integer: "BIGINT",
+  table: "",
+  smallTable: "",
+  // Lets rows that refer to the locked one be inserted.
+  rowLock: " FOR NO KEY UPDATE",
+  schemaLock: `SELECT pg_advisory_xact_lock(${advisoryLock})`,
+  hasTable: "SELECT count(*) AS found FROM information_schema.tables WHERE table_schema = current_schema() AND table_name = ?",
+  text: (sql) => {
+    let count = 0
+    return sql.replace(/\?/g, () => `$${++count}`)
+  }
+}
+
+/** The dialect of a client; none if it is neither. */
+export const dialectOf = (sql: SqlClient): Dialect | undefined =>
+  sql.onDialectOrElse({ sqlite: () => sqlite, pg: () => pg, orElse: () => undefined })

@@ -1,0 +1,26 @@
+/** Behaviour on every saver: each case runs on memory and on an embedded SQLite file of its own. */
+import { it } from "@effect/vitest"
+import { Effect, FileSystem, Layer } from "effect"
+import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
+import * as Checkpointer from "superstep/Checkpointer"
+import * as SqlCheckpointer from "superstep/sql/SqlCheckpointer"
+
+/** A SQLite saver on a file that is removed with the scope. */
+export const layerSqliteFile = Layer.unwrap(Effect.gen(function*() {
+  const files = yield* FileSystem.FileSystem
+  const folder = yield* files.makeTempDirectoryScoped({ prefix: "superstep-" })
+  return SqlCheckpointer.layerSqlite({ filename: `${folder}/threads.sqlite` })
+})).pipe(Layer.provide(NodeFileSystem.layer))
+
+const savers = [["memory", Checkpointer.layerMemory], ["sqlite", layerSqliteFile]] as const
+
+/** Runs a case once on each saver. */
+export const behaves = (
+  name: string,
+  body: () => Effect.Effect<void, unknown, Checkpointer.Checkpointer>,
+  timeoutMillis?: number
+): void => {
+  for (const [saver, layer] of savers) {
+    it.live(`${name} (${saver})`, () => body().pipe(Effect.provide(layer as Layer.Layer<Checkpointer.Checkpointer, unknown>)) as Effect.Effect<void, unknown>, timeoutMillis)
+  }
+}
