@@ -41,7 +41,8 @@ const TypeId = "~superstep/StateGraph"
 type Out<X> = X extends Effect.Effect<infer A, any, any> ? A : X
 type Fail<X> = X extends Effect.Effect<any, infer E, any> ? E : never
 type Need<X> = X extends Effect.Effect<any, any, infer R> ? R : never
-type In<S extends State.Any, X> = X extends Node.Takes<infer I> ? I : State.Type<S>
+// A node that TypeScript has not inferred yet takes anything: it is checked again when it is.
+type In<S extends State.Any, X> = unknown extends X ? any : X extends Node.Takes<infer I> ? I : State.Type<S>
 
 /** The parts of a list of updates. */
 type Each<A> = A extends ReadonlyArray<infer B> ? B : A
@@ -63,7 +64,7 @@ export interface Sub<out Up> {
 
 type AnyParent = Command.ParentCommand<any, any>
 type ErrorOf<X> = X extends Sub<any> ? Exclude<Fail<X>, AnyParent | AnyRequest> : Exclude<Fail<X>, AnyRequest | Steering<any>>
-type RequestOf<X> = Need<X> extends infer R ? R extends Asks<infer Q> ? Q : never : never
+type RequestOf<X> = Need<X> extends infer R ? R extends Asks<infer Q> ? Extract<Q, AnyRequest> : never : never
 
 // ---------------------------------------------------------------------------
 // What is wrong with a node, as a type that says so
@@ -109,18 +110,19 @@ type WrongUp<S extends State.Any, Up> = {
     : never
 }[keyof Up & keyof State.Update<S>]
 
-type CheckSub<S extends State.Any, O, K extends keyof O, Up> =
-  & (State.Type<S> extends In<S, O[K]> ? unknown : Problem<`the state cannot feed subgraph "${K & string}"`>)
-  & ([WrongUp<S, Up>] extends [never] ? unknown
-    : Problem<`subgraph "${K & string}" hands up the wrong type to "${WrongUp<S, Up> & string}"`>)
-  & CheckWrite<S, K, ParentUpdate<ParentOf<O[K]>>>
-  & CheckGoto<S, O, K, ParentGoto<ParentOf<O[K]>>>
+// One problem at a time: two at once would be reduced to `never`, without their texts.
+type CheckSub<S extends State.Any, O, K extends keyof O, Up> = State.Type<S> extends In<S, O[K]>
+  ? [WrongUp<S, Up>] extends [never] ? CheckBoth<S, O, K, ParentUpdate<ParentOf<O[K]>>, ParentGoto<ParentOf<O[K]>>>
+  : Problem<`subgraph "${K & string}" hands up the wrong type to "${WrongUp<S, Up> & string}"`>
+  : Problem<`the state cannot feed subgraph "${K & string}"`>
+
+type CheckBoth<S extends State.Any, O, K, U, G> = unknown extends CheckWrite<S, K, U> ? CheckGoto<S, O, K, G> : CheckWrite<S, K, U>
 
 // A body that TypeScript has not inferred, because of an error in another node, is left alone.
 type Check<S extends State.Any, O, K extends keyof O> = unknown extends O[K] ? unknown
   : O[K] extends Sub<infer Up> ? CheckSub<S, O, K, Up>
   : O[K] extends Promise<any> ? Problem<`node "${K & string}" returns a Promise; wrap it in Effect.promise or Effect.tryPromise`>
-  : O[K] extends Effect.Effect<any, any, any> | object | void | null ? CheckWrite<S, K, Written<O[K]>> & CheckGoto<S, O, K, Gone<O[K]>>
+  : O[K] extends Effect.Effect<any, any, any> | object | void | null ? CheckBoth<S, O, K, Written<O[K]>, Gone<O[K]>>
   : Problem<`node "${K & string}" returns neither an Effect nor an update`>
 
 // ---------------------------------------------------------------------------
@@ -243,7 +245,7 @@ type LastKeys<F extends State.Fields> = {
 type RequiredKeys<U> = { [K in keyof U]-?: {} extends Pick<U, K> ? never : undefined extends U[K] ? never : K }[keyof U]
 
 /** Keys that a node certainly writes: unions, Commands, lists and subgraphs only perhaps write. */
-type Certain<X> = X extends Sub<any> ? never
+type Certain<X> = [X] extends [Sub<any>] ? never
   : Out<X> extends infer A
     ? IsUnion<A> extends true ? never
     : A extends ReadonlyArray<any> | Command.Command<any, any> | void | null ? never
@@ -261,8 +263,10 @@ type PairConflict<S extends State.Any, O, T, U = T> = T extends unknown ? U exte
 
 type Owners<S extends State.Any, O, T> = T extends unknown ? [Owned<S, O, T>] extends [never] ? never : T : never
 
+// Only literal lists: where a flow has another error, its type is the widest one.
 type FanOut<S extends State.Any, O, To> = To extends ReadonlyArray<infer T>
-  ? PairConflict<S, O, Owners<S, O, Extract<T, string>>>
+  ? number extends To["length"] ? never
+  : PairConflict<S, O, Owners<S, O, Extract<T, string>>>
   : never
 
 type CheckTo<S extends State.Any, O, To> = [FanOut<S, O, To>] extends [never] ? unknown : Problem<FanOut<S, O, To>>
@@ -319,8 +323,6 @@ export interface RunOptions extends Policy.Limits {
 /** While TypeScript infers an inline `StateGraph.make(...)`, the requests are `any` for a moment. */
 type CanPause<Q> = 0 extends 1 & Q ? false : [Q] extends [never] ? false : true
 
-type NeedsThread = Problem<"this graph can pause: run it on a thread, .thread(id)">
-
 /** What leaves a run: commands for the parent have become an error there. */
 type RunError<E> = Exclude<E, AnyParent> | EngineError
 
@@ -335,7 +337,7 @@ type UpOf<S extends State.Any> = {
  * @category models
  * @since 0.1.0
  */
-export interface StateGraph<in out S extends State.Any, out O, out E, out R, in out Q> extends Pipeable.Pipeable {
+export interface StateGraph<in out S extends State.Any, out O, out E, out R, in out Q extends AnyRequest> extends Pipeable.Pipeable {
   (state: any): Effect.Effect<State.Output<S>, E, R | Asks<Q>> & Node.Takes<State.Input<S>> & Sub<UpOf<S>>
   readonly [TypeId]: typeof TypeId
   readonly name: string
@@ -343,15 +345,15 @@ export interface StateGraph<in out S extends State.Any, out O, out E, out R, in 
   /** The machine that the graph is lowered to: channels, nodes, triggers, writers. */
   readonly pregel: MachineView
   /** Runs the graph on an input to its end. */
-  readonly invoke: CanPause<Q> extends true ? NeedsThread
+  readonly invoke: CanPause<Q> extends true ? Problem<"this graph can pause: run it on a thread, .thread(id)">
     : (input: State.Input<S>, options?: RunOptions) => Effect.Effect<State.Output<S>, RunError<E>, R>
   /** Runs the graph and emits what happens as it happens, in the chosen modes. */
-  readonly stream: CanPause<Q> extends true ? NeedsThread : <const M extends Event.Mode>(
+  readonly stream: CanPause<Q> extends true ? Problem<"this graph can pause: run it on a thread, .thread(id)"> : <const M extends Event.Mode>(
     input: State.Input<S>,
     options: RunOptions & Event.StreamOptions<M>
   ) => Stream.Stream<Event.Of<S, O, M>, RunError<E>, R>
   /** The durable handle on one thread of this graph. */
-  readonly thread: (id: string) => Thread.Thread<S, O, E, R, Q & AnyRequest>
+  readonly thread: (id: string) => Thread.Thread<S, O, E, R, Q>
   /**
    * Runs the graph inside a node and gives its output. Several calls in one node are told apart by their order; calls from several fibers need a `key`.
    * Its commands for the parent steer the graph that the node belongs to.

@@ -18,6 +18,7 @@ import { rootOptions } from "./internal/runtime/options.ts"
 import type { Durability } from "./internal/runtime/session.ts"
 import { eventStream } from "./internal/runtime/stream.ts"
 import { history, type HistoryFilter, locate, snapshot } from "./internal/runtime/inspect.ts"
+import { forkInside } from "./internal/runtime/inside.ts"
 import { type Begin, runThread, type ThreadOptions } from "./internal/runtime/thread.ts"
 import { fork, update } from "./internal/runtime/update.ts"
 import type * as Policy from "./Policy.ts"
@@ -39,6 +40,17 @@ export interface RunOptions extends Policy.Limits {
   readonly metadata?: Readonly<Record<string, Schema.Json>>
   /** The checkpoint to start from; the head by default. Anything but a head opens a branch. */
   readonly checkpoint?: string
+}
+
+/**
+ * Where `continue` goes on, besides what every run may be told.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ContinueOptions extends RunOptions {
+  /** With `checkpoint`: the graph that the checkpoint belongs to, by its path. The tasks around it start where they started then. */
+  readonly path?: ReadonlyArray<string>
 }
 
 /** A run on a thread that may pause. */
@@ -81,7 +93,7 @@ export interface Thread<in out S extends State.Any, out O, out E, out R, in out 
     }
   ) => Effect.Effect<State.Output<S>, Failure<E, Q>, R | Checkpointer>
   /** Goes on where the thread stands. A paused thread reports its requests again. */
-  readonly continue: (options?: RunOptions) => Effect.Effect<State.Output<S>, Failure<E, Q>, R | Checkpointer>
+  readonly continue: (options?: ContinueOptions) => Effect.Effect<State.Output<S>, Failure<E, Q>, R | Checkpointer>
   /** The events of a run. A paused run delivers them all, then one `paused` event, then the failure. */
   readonly stream: <const M extends Event.Mode>(
     input: Input<S, Q>,
@@ -112,7 +124,7 @@ export interface Thread<in out S extends State.Any, out O, out E, out R, in out 
     options?: { readonly checkpoint?: string }
   ) => Effect.Effect<string, StateError, Checkpointer>
   /** Opens a branch at a checkpoint, and makes it the current one. Gives the id of its first checkpoint. */
-  readonly fork: (checkpoint?: string) => Effect.Effect<string, StateError, Checkpointer>
+  readonly fork: (checkpoint?: string, options?: { readonly path?: ReadonlyArray<string> }) => Effect.Effect<string, StateError, Checkpointer>
   /** The part of the thread that belongs to a graph inside it, by its path as events and `state` show it. */
   readonly at: (path: ReadonlyArray<string>) => Part
   /** Removes everything that is stored of the thread. */
@@ -201,14 +213,21 @@ export const make = (program: Program, id: string): Thread<any, any, any, any, a
       const { goto, replies: all, update } = Command.resume(replies as Reply.Any, { update: options?.update, goto: options?.goto })
       return run({ _tag: "Resume", replies: all, update, goto }, options)
     },
-    continue: (options?: RunOptions) => run({ _tag: "Continue" }, options),
+    continue: (options?: ContinueOptions) => {
+      const { checkpoint, path, ...rest } = options ?? {}
+      if (checkpoint === undefined || path === undefined || path.length === 0) return run({ _tag: "Continue" }, options)
+      return Effect.flatMap(forkInside(program, id, path, checkpoint, "sync"), () => run({ _tag: "Continue" }, rest))
+    },
     stream,
     events: (input: unknown, options: any) =>
       Stream.catchTag(stream(input, options) as Stream.Stream<any, any, any>, "GraphInterrupt", () => Stream.empty),
     ...partOf(program, id, []),
     updateAll: (supersteps: ReadonlyArray<ReadonlyArray<Given>>, options?: { readonly checkpoint?: string }) =>
       update(program, id, [], options?.checkpoint, supersteps.map((updates) => updates.map(toUpdate))),
-    fork: (checkpoint?: string) => fork(program, id, checkpoint),
+    fork: (checkpoint?: string, options?: { readonly path?: ReadonlyArray<string> }) =>
+      checkpoint === undefined || options?.path === undefined || options.path.length === 0
+        ? fork(program, id, checkpoint)
+        : forkInside(program, id, options.path, checkpoint, "sync"),
     at: (path: ReadonlyArray<string>) => partOf(program, id, path),
     delete: Effect.flatMap(Checkpointer, (saver) => saver.deleteThread(id))
   } as any

@@ -38,6 +38,9 @@ export const defaultBusyTimeoutMillis = 1_000
  */
 export const defaultPrepareCacheSize = 200
 
+/** Pages in the WAL before they go to the file, 16 MB: pages that change with every commit go there once. SQLite's own limit is 1,000. */
+const walPages = 4_000
+
 /** How often opening is tried again while another process holds the file locked. */
 const openRetryLimit = 100
 
@@ -132,8 +135,9 @@ const configure = (db: DatabaseSync, config: SqliteConfig): void => {
   db.prepare("SELECT count(*) FROM sqlite_master").get()
   const modeAfter = (sql: string): unknown => db.prepare(sql).get()?.journal_mode
   let mode = modeAfter("PRAGMA journal_mode")
-  if (mode !== "wal" && config.disableWAL !== true && config.readonly !== true) {
-    mode = modeAfter("PRAGMA journal_mode = WAL")
+  if (config.disableWAL !== true && config.readonly !== true) {
+    if (mode !== "wal") mode = modeAfter("PRAGMA journal_mode = WAL")
+    db.exec(`PRAGMA wal_autocheckpoint = ${walPages}`)
   }
   // NORMAL is safe in WAL mode only: with a rollback journal a power cut could damage the file.
   db.exec(`PRAGMA synchronous = ${mode === "wal" && config.synchronous !== "FULL" ? "NORMAL" : "FULL"}`)

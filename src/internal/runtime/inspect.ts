@@ -11,9 +11,9 @@ import type { Program } from "../engine/program.ts"
 import type { Place, TaskRecord } from "../engine/stored.ts"
 import { withInputRecords } from "./loop.ts"
 import { decodeRequest, showRequest } from "./requests.ts"
-import { load, placeKey } from "./session.ts"
+import { type Inside, load, metadataOf, placeKey } from "./session.ts"
 import type { Erased } from "./task.ts"
-import { metadataOf, open } from "./thread.ts"
+import { open } from "./thread.ts"
 
 /** A checkpoint of a graph, at the root or inside a task. */
 export interface Located {
@@ -26,8 +26,8 @@ export interface Located {
   readonly row: CheckpointRow
   /** Whether it is the head: only there do results of unfinished supersteps count. */
   readonly isHead: boolean
-  /** The head that a commit here has to move. */
-  readonly key: string
+  /** The task that holds the graph, if it waits inside one. */
+  readonly inside: Inside | undefined
   readonly branch: number
   /** The graphs around it, from the root, with the tasks that hold the next. */
   readonly around: ReadonlyArray<{ readonly located: Located; readonly task: Task }>
@@ -42,7 +42,7 @@ const root: (program: Program, thread: string, id: string | undefined) => Erased
     const opened = yield* open(program, thread, id)
     if (opened.row === undefined) return yield* new UnknownThread({ thread })
     const { branch, isHead, place, row, saver } = opened
-    return { saver, thread, program, namespace: "", path: [], place, row, isHead, key: "", branch, around: [] }
+    return { saver, thread, program, namespace: "", path: [], place, row, isHead, inside: undefined, branch, around: [] }
   }
 ) as (program: Program, thread: string, id: string | undefined) => Erased<Located>
 
@@ -58,8 +58,8 @@ const below: (around: Located, segment: string) => Erased<Located | undefined> =
   const node = program.nodes[program.nodeNumber.get(name) ?? -1]
   const body = node?.body
   if (body?._tag !== "Graph") return undefined
-  const key = task === undefined ? "" : placeKey(place.id!, task.id, namespace)
-  const head = task === undefined ? Option.none() : yield* saver.head(thread, key, around.branch)
+  const inside: Inside | undefined = task === undefined ? undefined : [place.id!, task.id]
+  const head = inside === undefined ? Option.none() : yield* saver.head(thread, placeKey(inside, namespace), around.branch)
   const id = Option.isSome(head) ? head.value.id : place.graphs.get(namespace)
   if (id === undefined) return undefined
   const found = yield* load({ saver, thread }, body.program, namespace, id)
@@ -72,7 +72,7 @@ const below: (around: Located, segment: string) => Erased<Located | undefined> =
     path: [...around.path, segment],
     ...found.value,
     isHead: Option.isSome(head),
-    key,
+    inside,
     branch: around.branch,
     around: task === undefined ? around.around : [...around.around, { located: around, task }]
   }

@@ -19,7 +19,7 @@ import type { Program } from "../engine/program.ts"
 import { emptyPlace, encodeWrites, handedUp, type Graphs, type Place, type TaskRecord } from "../engine/stored.ts"
 import { inputWrites, type Write } from "../engine/writes.ts"
 import { offerTraced, wants } from "./events.ts"
-import { load, placeKey, Session } from "./session.ts"
+import { type Inside, load, placeKey, Session } from "./session.ts"
 import { announce, askedOf, execute, failureOf, type Outcomes, recordOf, report } from "./superstep.ts"
 import { type Erased, type GraphExit, type GraphRun, type NestedCall, type Nest, type Outcome, type Shared, superstepId } from "./task.ts"
 
@@ -417,9 +417,10 @@ const nestedSession: (
   const { session } = run
   const { thread } = run.shared
   if (session === undefined || thread === undefined || call.persistence === "none") return undefined
-  const key = placeKey(session.id, task.id, namespace)
+  const inside: Inside = [session.id, task.id]
+  const key = placeKey(inside, namespace)
   const isKept = call.persistence === "thread"
-  const options = { run: thread, program: call.program, namespace, key, seed: hash(session.id, task.id, namespace), isKept }
+  const options = { run: thread, program: call.program, namespace, inside, isKept }
   // A task that never ran before has no graph inside it that was stored.
   const hasRun = run.isResumed || run.nested.has(key)
   run.nested.add(key)

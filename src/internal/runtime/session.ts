@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
+import type * as Schema from "effect/Schema"
 import type { CheckpointRow, Source, TaskRow } from "../../Checkpoint.ts"
 import { format } from "../../Checkpoint.ts"
 import type { CheckpointerShape } from "../../Checkpointer.ts"
@@ -25,6 +26,7 @@ import {
   type Place,
   type TaskRecord
 } from "../engine/stored.ts"
+import type { Write } from "../engine/writes.ts"
 
 export type Durability = "sync" | "async" | "exit"
 
@@ -32,6 +34,20 @@ export type StorageError = CheckpointError | ThreadConflict
 
 /** Commits that may wait in `async` before the run waits for them. */
 export const maxCommitLag = 64
+
+/** What is kept with every checkpoint, besides the user's own. */
+export interface StoredMetadata {
+  /** The key that `start` was given. */
+  readonly start: string | null
+  readonly user: Readonly<Record<string, Schema.Json>>
+  /** Of a graph inside a task: the checkpoint that the task started from, and the task. */
+  readonly inside?: Inside
+}
+
+/** Which task of which checkpoint holds a graph. */
+export type Inside = readonly [checkpoint: string, task: string]
+
+export const metadataOf = (row: CheckpointRow): StoredMetadata => JSON.parse(row.metadata) as StoredMetadata
 
 /** What the sessions of one run share. */
 export interface ThreadRun {
@@ -41,7 +57,7 @@ export interface ThreadRun {
   /** Names this run attempt: random, in no hash. */
   readonly owner: string
   readonly durability: Durability
-  readonly metadata: string
+  readonly metadata: StoredMetadata
   readonly commits: Commits
 }
 
@@ -82,9 +98,9 @@ export class Commits {
 export const toError = (thread: string, checkpoint: string | undefined) => (fault: Fault): CheckpointError =>
   new CheckpointError({ reason: fault.reason, thread, channel: fault.channel, checkpoint, detail: fault.detail })
 
-/** Names the head of a graph that runs inside a task. */
-export const placeKey = (checkpoint: string, task: string, namespace: string): string =>
-  JSON.stringify([checkpoint, task, namespace])
+/** Names the head of a graph that runs inside a task; the root's has no name. */
+export const placeKey = (inside: Inside | undefined, namespace: string): string =>
+  inside === undefined ? "" : JSON.stringify([...inside, namespace])
 
 /** Reads a checkpoint of a thread. */
 export const load = (
@@ -110,6 +126,8 @@ export interface Step {
   readonly records: ReadonlyMap<string, TaskRecord>
   /** Whether the whole state is stored, because the writes do not tell how it came about. */
   readonly isWhole: boolean
+  /** What was written to a nested graph from outside, as if by its nodes. */
+  readonly up?: ReadonlyArray<Write>
 }
 
 export class Session {
@@ -129,6 +147,7 @@ export class Session {
   /** The head as it is stored. */
   #stored: string | undefined
   #source: Source = "input"
+  readonly #metadata: string
   /** Whether task rows beside the current checkpoint are stored already. */
   readonly #storedTasks = new Set<string>()
   #buffer: Array<{ readonly id: string; readonly row: TaskRow }> = []
@@ -140,8 +159,7 @@ export class Session {
     readonly run: ThreadRun
     readonly program: Program
     readonly namespace: string
-    readonly key: string
-    readonly seed: string
+    readonly inside: Inside | undefined
     readonly place: Place
     readonly isKept: boolean
     readonly isAtHead: boolean
@@ -149,9 +167,12 @@ export class Session {
     this.run = options.run
     this.program = options.program
     this.namespace = options.namespace
-    this.key = options.key
-    this.seed = options.seed
-    this.isNested = options.namespace !== ""
+    this.key = placeKey(options.inside, options.namespace)
+    this.seed = options.inside === undefined ? "" : hash(...options.inside, options.namespace)
+    this.isNested = options.inside !== undefined
+    this.#metadata = JSON.stringify(
+      options.inside === undefined ? this.run.metadata : { ...this.run.metadata, inside: options.inside }
+    )
     this.isKept = options.isKept
     this.isAtHead = options.isAtHead
     this.place = options.place
@@ -268,7 +289,9 @@ export class Session {
     const { graphs, origin, up } = this.place
     let next = graphs
     for (const { record } of step.tasks) if (record.graphs.length > 0) next = new Map([...next, ...record.graphs])
-    const written = this.isNested ? handedUp(this.program, step.tasks.map(({ id, record }) => ({ id, writes: record.writes }))) : []
+    const written = this.isNested
+      ? [...handedUp(this.program, step.tasks.map(({ id, record }) => ({ id, writes: record.writes }))), ...step.up ?? []]
+      : []
     return {
       id: undefined,
       checkpoint: step.checkpoint,
@@ -297,7 +320,7 @@ export class Session {
       format,
       isKeyframe: encoded.isKeyframe,
       data: encoded.data,
-      metadata: this.run.metadata
+      metadata: this.#metadata
     }
   }
 

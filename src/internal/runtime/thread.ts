@@ -20,7 +20,7 @@ import { commandWrites } from "../engine/writes.ts"
 import { advance, feed, inputRecords, missingKeys, withInputRecords } from "./loop.ts"
 import { decodeRequest, showRequest } from "./requests.ts"
 import { drive, makeRun, type RootOptions } from "./root.ts"
-import { Commits, type Durability, load, Session, type ThreadRun } from "./session.ts"
+import { Commits, type Durability, load, metadataOf, Session, type StoredMetadata, type ThreadRun } from "./session.ts"
 import type { Erased, GraphRun } from "./task.ts"
 
 /** The longest id of a thread, in UTF-16 code units. */
@@ -100,14 +100,6 @@ export const open: (program: Program, thread: string, from: string | undefined) 
 export const known = (opened: Opened): Effect.Effect<Opened, UnknownThread> =>
   opened.row === undefined ? Effect.fail(new UnknownThread({ thread: opened.thread })) : Effect.succeed(opened)
 
-export interface StoredMetadata {
-  /** The key that `start` was given. */
-  readonly start: string | null
-  readonly user: Readonly<Record<string, Schema.Json>>
-}
-
-export const metadataOf = (row: CheckpointRow): StoredMetadata => JSON.parse(row.metadata) as StoredMetadata
-
 /** What the sessions of a run attempt on this branch share. */
 export const threadRun = (
   at: { readonly saver: CheckpointerShape; readonly thread: string; readonly branch: number },
@@ -119,7 +111,7 @@ export const threadRun = (
   branch: at.branch,
   owner: globalThis.crypto.randomUUID(),
   durability,
-  metadata: JSON.stringify(metadata),
+  metadata,
   commits: new Commits()
 })
 
@@ -128,8 +120,7 @@ const sessionOf = (opened: Opened, options: ThreadOptions, start: string | null)
     run: threadRun(opened, options.durability, { start, user: options.metadata }),
     program: opened.program,
     namespace: "",
-    key: "",
-    seed: "",
+    inside: undefined,
     place: opened.isHead ? opened.place : { ...opened.place, records: new Map() },
     isKept: true,
     isAtHead: opened.isHead

@@ -9,19 +9,18 @@ import * as Result from "effect/Result"
 import type { Source } from "../../Checkpoint.ts"
 import * as Channel from "../../Channel.ts"
 import { END, START } from "../../Command.ts"
-import { AmbiguousUpdate, UnknownNode } from "../../GraphError.ts"
+import { AmbiguousUpdate, UnknownCheckpoint, UnknownNode } from "../../GraphError.ts"
 import { applyWrites, type TaskWrites } from "../engine/apply.ts"
 import type { Checkpoint } from "../engine/checkpoint.ts"
-import { hash } from "../engine/hash.ts"
 import { plan, type Task } from "../engine/plan.ts"
 import type { NodeProgram, Program } from "../engine/program.ts"
-import type { Place, TaskRecord } from "../engine/stored.ts"
-import { inputWrites, writesOf } from "../engine/writes.ts"
+import { handedUp, type Place, type TaskRecord } from "../engine/stored.ts"
+import { inputWrites, type Write, writesOf } from "../engine/writes.ts"
 import { type Located, locate } from "./inspect.ts"
 import { withInputRecords } from "./loop.ts"
-import { load, placeKey, Session, type ThreadRun } from "./session.ts"
+import { load, metadataOf, placeKey, Session, type ThreadRun } from "./session.ts"
 import type { Erased } from "./task.ts"
-import { metadataOf, open, type Opened, threadRun } from "./thread.ts"
+import { open, type Opened, threadRun } from "./thread.ts"
 
 /** One update: what a node is taken to have returned. */
 export interface Update {
@@ -69,12 +68,18 @@ const toWrites = (
   })
 }
 
-/** The machine after the updates of one superstep. */
+/** What the updates of one superstep lead to. */
+interface Updated {
+  readonly checkpoint: Checkpoint
+  /** What they wrote to the state, as if by nodes. */
+  readonly up: ReadonlyArray<Write>
+}
+
 const applyUpdates = (
   program: Program,
   base: Checkpoint,
   updates: ReadonlyArray<Update>
-): Result.Result<Checkpoint, unknown> => {
+): Result.Result<Updated, unknown> => {
   const pending = plan(program, base)
   const tasks: Array<TaskWrites> = []
   for (const { asNode, values } of updates) {
@@ -88,8 +93,10 @@ const applyUpdates = (
   // The first input of a thread is step -1; what acts as its start comes after.
   const step = base.step === -2 && !isInput ? 0 : base.step + 1
   const options = { isSuperstep: false, isInput, step }
-  return Result.flatMap(applyWrites(program, base, tasks, options), (next) =>
+  const up = handedUp(program, tasks.filter(({ name }) => name !== INPUT_NODE))
+  const applied = Result.flatMap(applyWrites(program, base, tasks, options), (next) =>
     plan(program, next).length > 0 ? Result.succeed(next) : applyWrites(program, base, tasks, { ...options, isQuiet: true }))
+  return Result.map(applied, (checkpoint) => ({ checkpoint, up }))
 }
 
 /** The machine with nothing left to run. */
@@ -103,13 +110,13 @@ const cleared = (program: Program, checkpoint: Checkpoint): Checkpoint => ({
 })
 
 /** With what finished tasks have written; the rest of the superstep is dropped. */
-const endedNow = (program: Program, base: Checkpoint, place: Place): Result.Result<Checkpoint, unknown> => {
+const endedNow = (program: Program, base: Checkpoint, place: Place): Result.Result<Updated, unknown> => {
   const done = plan(program, base).flatMap((task): ReadonlyArray<TaskWrites> => {
     const record = place.records.get(task.id)
     return record?.status === "done" ? [{ id: task.id, name: task.node.name, woken: undefined, writes: record.writes }] : []
   })
   const folded = applyWrites(program, base, done, { isSuperstep: false, step: base.step })
-  return Result.map(folded, (checkpoint) => cleared(program, checkpoint))
+  return Result.map(folded, (checkpoint) => ({ checkpoint: cleared(program, checkpoint), up: handedUp(program, done) }))
 }
 
 // ---------------------------------------------------------------------------
@@ -121,8 +128,7 @@ const sessionAt = (located: Located, run: ThreadRun, isAtHead: boolean): Session
     run,
     program: located.program,
     namespace: located.namespace,
-    key: located.key,
-    seed: hash(located.row.id),
+    inside: located.inside,
     place: isAtHead ? located.place : { ...located.place, records: new Map() },
     isKept: true,
     isAtHead
@@ -134,13 +140,13 @@ const kept = (program: Program, next: Checkpoint, place: Place): ReadonlyMap<str
   return new Map([...place.records].filter(([id, record]) => record.status === "done" && pending.has(id)))
 }
 
-const commitAt: (session: Session, source: Source, checkpoint: Checkpoint, records: ReadonlyMap<string, TaskRecord>) => Erased<void> = (
-  session,
-  source,
-  checkpoint,
-  records
-) =>
-  Effect.flatMap(Clock.currentTimeMillis, (now) => session.commit({ source, checkpoint, tasks: [], records, isWhole: true }, now))
+const commitAt = (
+  session: Session,
+  source: Source,
+  { checkpoint, up }: Updated,
+  records: ReadonlyMap<string, TaskRecord>
+): Erased<void> =>
+  Effect.flatMap(Clock.currentTimeMillis, (now) => session.commit({ source, checkpoint, tasks: [], records, isWhole: true, up }, now))
 
 /** Graphs inside tasks that are still to run stand where they stood: under the new checkpoint, as branches of themselves. */
 const carryGraphs: (
@@ -162,7 +168,7 @@ const carryGraphs: (
       const { body } = task.node
       if (body._tag !== "Graph" || !still.has(task.id)) continue
       const inside = namespace === "" ? task.place : `${namespace}|${task.place}`
-      const head = yield* run.saver.head(run.thread, placeKey(from.id, task.id, inside))
+      const head = yield* run.saver.head(run.thread, placeKey([from.id, task.id], inside))
       if (Option.isNone(head)) continue
       const found = yield* load(run, body.program, inside, head.value.id)
       if (Option.isNone(found)) continue
@@ -171,13 +177,12 @@ const carryGraphs: (
         run,
         program: body.program,
         namespace: inside,
-        key: placeKey(to.id, task.id, inside),
-        seed: hash(to.id, task.id, inside),
+        inside: [to.id, task.id],
         place: { ...place, records: new Map() },
         isKept: true,
         isAtHead: false
       })
-      yield* commitAt(session, "fork", place.checkpoint, kept(body.program, place.checkpoint, place))
+      yield* commitAt(session, "fork", { checkpoint: place.checkpoint, up: [] }, kept(body.program, place.checkpoint, place))
       yield* carryGraphs(run, body.program, inside, { id: head.value.id, checkpoint: place.checkpoint }, {
         id: session.id,
         checkpoint: place.checkpoint
@@ -203,11 +208,15 @@ const reopen = (located: Located): Erased<void> =>
 
 /** Where an update goes: the head, or a new branch that begins with a copy of the checkpoint. */
 const openAt: (located: Located) => Erased<Session> = Effect.fnUntraced(function*(located: Located) {
+  if (located.namespace !== "" && (located.inside === undefined || !located.isHead)) {
+    // Only a graph that waits inside its task can be updated; what is finished is history.
+    return yield* new UnknownCheckpoint({ thread: located.thread, checkpoint: located.row.id, path: located.path })
+  }
   const run = threadRun(located, "sync", metadataOf(located.row))
   const session = sessionAt(located, run, located.isHead)
   if (!located.isHead) {
     const { checkpoint } = located.place
-    yield* commitAt(session, "fork", { ...checkpoint, step: checkpoint.step + 1 }, new Map())
+    yield* commitAt(session, "fork", { checkpoint: { ...checkpoint, step: checkpoint.step + 1 }, up: [] }, new Map())
   }
   return session
 }) as (located: Located) => Erased<Session>
@@ -218,8 +227,7 @@ const newSession = (opened: Opened): Session =>
     run: threadRun(opened, "sync", { start: null, user: {} }),
     program: opened.program,
     namespace: "",
-    key: "",
-    seed: "",
+    inside: undefined,
     place: opened.place,
     isKept: true,
     isAtHead: true
@@ -253,8 +261,8 @@ export const update: (
         updates.some(({ asNode }) => asNode === END) ? endedNow(own, base, place) : applyUpdates(own, base, updates)
       )
       const isInput = updates.some(({ asNode }) => asNode === INPUT_NODE)
-      yield* commitAt(session, isInput ? "input" : "update", next, kept(own, next, place))
-      yield* carryGraphs(session.run, own, namespace, before, { id: session.id, checkpoint: next })
+      yield* commitAt(session, isInput ? "input" : "update", next, kept(own, next.checkpoint, place))
+      yield* carryGraphs(session.run, own, namespace, before, { id: session.id, checkpoint: next.checkpoint })
     }
     if (located !== undefined) yield* reopen(located)
     return session.id

@@ -45,7 +45,8 @@ const pg: Dialect = {
   // Lets rows that refer to the locked one be inserted.
   rowLock: " FOR NO KEY UPDATE",
   schemaLock: `SELECT pg_advisory_xact_lock(${advisoryLock})`,
-  hasTable: "SELECT count(*) AS found FROM information_schema.tables WHERE table_schema = current_schema() AND table_name = ?",
+  hasTable:
+    "SELECT count(*) AS found FROM information_schema.tables WHERE table_schema = current_schema() AND table_name = ?",
   text: (sql) => {
     let count = 0
     return sql.replace(/\?/g, () => `$${++count}`)

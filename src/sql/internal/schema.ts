@@ -106,7 +106,9 @@ const migrationOf: (
   const newest = Number(rows[0]!.newest ?? 0)
   if (newest >= 0 && newest <= newestMigration) return newest
   return yield* formatError(
-    `it was written by a later version of superstep (migration ${rows[0]!.newest}, this version knows ${newestMigration}). ` +
+    `it was written by a later version of superstep (migration ${
+      rows[0]!.newest
+    }, this version knows ${newestMigration}). ` +
       "It was not changed: use the later version"
   )
 })

@@ -16,5 +16,6 @@ export const toColumn = (text: string): string => special.test(text) ? text.repl
 
 export const fromColumn = (column: string): string =>
   column.includes("\\")
-    ? column.replace(escapes, (_, rest: string) => rest === "\\" ? rest : String.fromCharCode(Number.parseInt(rest.slice(1), 16)))
+    ? column.replace(escapes, (_, rest: string) =>
+      rest === "\\" ? rest : String.fromCharCode(Number.parseInt(rest.slice(1), 16)))
     : column

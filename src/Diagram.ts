@@ -1,0 +1,200 @@
+/**
+ * A graph as a picture. Edges are gone after lowering: they are rebuilt from
+ * what each node writes and what each node waits for.
+ *
+ * @since 0.1.0
+ */
+import * as Graph from "effect/Graph"
+import { END, START } from "./Command.ts"
+import type { MachineView, NodeView } from "./internal/engine/view.ts"
+
+/**
+ * A node of a diagram.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface DiagramNode {
+  /** The names of the graphs' nodes that lead to this one, and its own. */
+  readonly path: ReadonlyArray<string>
+  readonly kind: "start" | "end" | "node"
+  /** Whether it waits until nothing else is left to run. */
+  readonly defer: boolean
+}
+
+/**
+ * An edge of a diagram: always taken, taken once all sources have run, or taken when a route or a Command says so.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface DiagramEdge {
+  readonly kind: "edge" | "join" | "conditional"
+}
+
+/**
+ * A diagram: a directed graph of Effect's `Graph` module.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Diagram = Graph.DirectedGraph<DiagramNode, DiagramEdge>
+
+/**
+ * How deep graphs that stand as nodes are drawn with their own nodes. 0 draws them as single nodes.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  readonly depth?: number
+}
+
+interface Link {
+  readonly to: string
+  readonly kind: DiagramEdge["kind"]
+}
+
+/** Who is woken by a channel, for machines that are wired by hand. */
+const wokenBy = (machine: MachineView, channel: string): ReadonlyArray<string> =>
+  Object.keys(machine.nodes).filter((name) => machine.nodes[name]!.triggers.includes(channel))
+
+const linksOf = (machine: MachineView, node: NodeView): ReadonlyArray<Link> => {
+  const links: Array<Link> = []
+  for (const writer of node.writers) {
+    switch (writer._tag) {
+      case "Wake":
+        links.push({ to: writer.node, kind: "edge" })
+        break
+      case "Join":
+        links.push({ to: writer.node, kind: "join" })
+        break
+      case "Route":
+        for (const to of writer.targets) links.push({ to, kind: "conditional" })
+        break
+      case "Channel":
+        for (const to of wokenBy(machine, writer.channel)) links.push({ to, kind: "edge" })
+        break
+      case "Update":
+        break
+    }
+  }
+  for (const to of node.destinations) links.push({ to, kind: "conditional" })
+  return links.length > 0 ? links : [{ to: END, kind: "edge" }]
+}
+
+/** The names that a machine's picture has: its start first, its end last. */
+const namesOf = (machine: MachineView): ReadonlyArray<string> => [
+  START,
+  ...Object.keys(machine.nodes).filter((name) => name !== START),
+  END
+]
+
+const startOf = (machine: MachineView): NodeView | undefined => machine.nodes[START]
+
+const startLinks = (machine: MachineView): ReadonlyArray<Link> => {
+  const start = startOf(machine)
+  if (start !== undefined) return linksOf(machine, start)
+  const woken = machine.input.flatMap((channel) => wokenBy(machine, channel))
+  return [...new Set(woken)].map((to): Link => ({ to, kind: "edge" }))
+}
+
+interface Drawing {
+  readonly draft: Graph.MutableDirectedGraph<DiagramNode, DiagramEdge>
+  readonly depth: number
+}
+
+interface Drawn {
+  /** Where edges to the graph arrive, and where those from it leave. */
+  readonly first: Graph.NodeIndex
+  readonly last: Graph.NodeIndex
+}
+
+const kindOf = (name: string): DiagramNode["kind"] => name === START ? "start" : name === END ? "end" : "node"
+
+const draw = (drawing: Drawing, machine: MachineView, path: ReadonlyArray<string>, depth: number): Drawn => {
+  const { draft } = drawing
+  const drawn = new Map<string, Drawn>()
+  for (const name of namesOf(machine)) {
+    const node = machine.nodes[name]
+    if (node?.graph !== undefined && depth < drawing.depth) {
+      drawn.set(name, draw(drawing, node.graph, [...path, name], depth + 1))
+      continue
+    }
+    const index = Graph.addNode(draft, { path: [...path, name], kind: kindOf(name), defer: node?.defer ?? false })
+    drawn.set(name, { first: index, last: index })
+  }
+  for (const name of namesOf(machine)) {
+    if (name === END) continue
+    const links = name === START ? startLinks(machine) : linksOf(machine, machine.nodes[name]!)
+    for (const { kind, to } of links) Graph.addEdge(draft, drawn.get(name)!.last, drawn.get(to)!.first, { kind })
+  }
+  return { first: drawn.get(START)!.first, last: drawn.get(END)!.last }
+}
+
+/**
+ * The diagram of a graph. Nodes without edges of their own lead to the end; targets of routes and declared destinations of Commands are
+ * conditional edges.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = (graph: { readonly pregel: MachineView }, options?: Options): Diagram =>
+  Graph.directed<DiagramNode, DiagramEdge>((draft) => {
+    draw({ draft, depth: options?.depth ?? 0 }, graph.pregel, [], 0)
+  })
+
+/** Text inside a quoted Mermaid label. */
+const escape = (text: string): string =>
+  // oxlint-disable-next-line no-control-regex
+  text.replace(/[&"<>#\\`\u0000-\u001f]/g, (character) => `#${character.codePointAt(0)};`)
+
+const shape = (node: DiagramNode): string => {
+  const label = escape(node.path[node.path.length - 1]!)
+  if (node.kind !== "node") return `(["${label}"])`
+  return node.defer ? `["${label} (deferred)"]` : `["${label}"]`
+}
+
+const arrows: Record<DiagramEdge["kind"], string> = { edge: "-->", join: "==>", conditional: "-.->" }
+
+const isBelow = (node: DiagramNode, path: ReadonlyArray<string>): boolean =>
+  node.path.length > path.length && path.every((part, index) => node.path[index] === part)
+
+/** The lines of one graph: its own nodes, and a box for each graph inside it. */
+const boxes = (
+  nodes: ReadonlyArray<readonly [Graph.NodeIndex, DiagramNode]>,
+  path: ReadonlyArray<string>,
+  indent: string
+): ReadonlyArray<string> => {
+  const lines: Array<string> = []
+  const inside = new Set<string>()
+  for (const [index, node] of nodes) {
+    if (!isBelow(node, path)) continue
+    if (node.path.length === path.length + 1) lines.push(`${indent}n${index}${shape(node)}`)
+    else inside.add(node.path[path.length]!)
+  }
+  for (const name of inside) {
+    const below = [...path, name]
+    const id = `g${nodes.find(([, node]) => isBelow(node, below))![0]}`
+    lines.push(`${indent}subgraph ${id}["${escape(name)}"]`, ...boxes(nodes, below, `${indent}  `), `${indent}end`)
+  }
+  return lines
+}
+
+/**
+ * The diagram as Mermaid text: conditional edges dashed, joins thick, graphs that are drawn with their nodes in boxes.
+ *
+ * @category rendering
+ * @since 0.1.0
+ */
+export const toMermaid = (graph: { readonly pregel: MachineView }, options?: Options): string => {
+  const diagram = make(graph, options)
+  const nodes = [...Graph.entries(Graph.nodes(diagram))]
+  const edges = [...Graph.values(Graph.edges(diagram))]
+  return [
+    "flowchart TD",
+    ...boxes(nodes, [], "  "),
+    ...edges.map(({ data, source, target }) => `  n${source} ${arrows[data.kind]} n${target}`),
+    ""
+  ].join("\n")
+}

@@ -1,0 +1,602 @@
+/**
+ * Keeps threads in a SQL database: a SQLite file, or any `SqlClient` of the
+ * SQLite or Postgres dialect.
+ *
+ * @since 0.1.0
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Reactivity from "effect/reactivity/Reactivity"
+import * as Schedule from "effect/Schedule"
+import { SqlClient } from "effect/sql/SqlClient"
+import type { Connection } from "effect/sql/SqlConnection"
+import { isSqlError, type SqlError } from "effect/sql/SqlError"
+import { statSync } from "node:fs"
+import type { CheckpointRow, Commit, HeadRow, Saved, Source, TaskRow, TaskStatus } from "../Checkpoint.ts"
+import { Checkpointer, type CheckpointerShape, type ListOptions } from "../Checkpointer.ts"
+import { CheckpointError, ThreadConflict } from "../GraphError.ts"
+import { type Dialect, dialectOf } from "./internal/dialect.ts"
+import { checkSchema, prepareSchema } from "./internal/schema.ts"
+import { fromColumn, toColumn } from "./internal/text.ts"
+import * as SqliteClient from "./SqliteClient.ts"
+
+/**
+ * How often a transaction is tried again that the database turned away: because it was locked, or because another transaction
+ * was in its way. Each is safe to repeat.
+ *
+ * @category constants
+ * @since 0.1.0
+ */
+export const retryLimit = 20
+
+/**
+ * Between two tries, in milliseconds. It has no jitter: that would draw from the `Random` of the run.
+ *
+ * @category constants
+ * @since 0.1.0
+ */
+export const retryDelayMillis = 25
+
+/**
+ * How long SQLite waits for a lock before `layerSqlite` lets other fibers run and tries again, in milliseconds.
+ *
+ * @category constants
+ * @since 0.1.0
+ */
+export const sqliteBusyTimeoutMillis = 250
+
+/** Rows of tasks per statement, largest first: few texts, so that all stay prepared. SQLite takes 32,766 parameters. */
+const rowCounts: ReadonlyArray<number> = [256, 64, 16, 4, 1]
+
+// ---------------------------------------------------------------------------
+// SQL
+// ---------------------------------------------------------------------------
+
+const checkpointColumns = "id, parent, branch, step, source, created_millis, format, is_keyframe, data, metadata"
+
+/**
+ * The checkpoints from an id to the nearest keyframe. UNION, not UNION ALL: a damaged file with a cycle must not hang. CROSS JOIN
+ * keeps SQLite from reading a whole table first, as it does when a database is young.
+ */
+const chain = `WITH RECURSIVE chain (thread, namespace, sequence, id, parent, is_keyframe) AS (
+  SELECT c.thread, c.namespace, c.sequence, c.id, c.parent, c.is_keyframe
+  FROM superstep_threads t
+  JOIN superstep_checkpoints c ON c.thread = t.key AND c.namespace = ? AND c.id = ?
+  WHERE t.thread = ?
+  UNION
+  SELECT c.thread, c.namespace, c.sequence, c.id, c.parent, c.is_keyframe
+  FROM chain CROSS JOIN superstep_checkpoints c
+  WHERE chain.is_keyframe = 0 AND c.thread = chain.thread AND c.namespace = chain.namespace AND c.id = chain.parent
+)`
+
+const values = (row: string, count: number): string => new Array<string>(count).fill(row).join(", ")
+
+const putText = (count: number): string =>
+  `INSERT INTO superstep_tasks (thread, namespace, checkpoint, task, status, data) VALUES ${
+    values("(?, ?, ?, ?, ?, ?)", count)
+  } ` +
+  "ON CONFLICT (thread, namespace, checkpoint, task) DO UPDATE SET status = excluded.status, data = excluded.data " +
+  "WHERE superstep_tasks.status <> 'done'"
+
+const keptText = (count: number): string =>
+  "SELECT checkpoint, task, status, data FROM superstep_tasks " +
+  `WHERE thread = ? AND namespace = ? AND (checkpoint, task) IN (VALUES ${values("(?, ?)", count)})`
+
+const listText = (isBefore: boolean, isLimited: boolean): string =>
+  `SELECT ${checkpointColumns} FROM superstep_checkpoints
+  WHERE thread = (SELECT key FROM superstep_threads WHERE thread = ?) AND namespace = ?${
+    isBefore
+      ? ` AND sequence < (
+    SELECT c.sequence FROM superstep_threads t
+    JOIN superstep_checkpoints c ON c.thread = t.key AND c.namespace = ? AND c.id = ?
+    WHERE t.thread = ?)`
+      : ""
+  }
+  ORDER BY sequence DESC${isLimited ? " LIMIT ?" : ""}`
+
+const headsText = `SELECT h.branch, h.place, h.id, h.owner FROM superstep_threads t
+  JOIN superstep_heads h ON h.thread = t.key AND h.place = ?`
+
+/** Every statement, written for the dialect once. */
+const textsOf = ({ rowLock, text }: Dialect) => ({
+  key: text("SELECT key FROM superstep_threads WHERE thread = ?"),
+  lockedKey: text(`SELECT key FROM superstep_threads WHERE thread = ?${rowLock}`),
+  begin: text("INSERT INTO superstep_threads (thread) VALUES (?) ON CONFLICT (thread) DO NOTHING"),
+  threads: text("SELECT thread FROM superstep_threads ORDER BY key"),
+  head: text("SELECT id, owner FROM superstep_heads WHERE thread = ? AND place = ? AND branch = ?"),
+  newestHead: text(`${headsText} WHERE t.thread = ? ORDER BY h.branch DESC LIMIT 1`),
+  branchHead: text(`${headsText} AND h.branch = ? WHERE t.thread = ?`),
+  moveHead: text(
+    "INSERT INTO superstep_heads (thread, place, branch, id, owner) VALUES (?, ?, ?, ?, ?) " +
+      "ON CONFLICT (thread, place, branch) DO UPDATE SET id = excluded.id, owner = excluded.owner"
+  ),
+  checkpoint: text(
+    `INSERT INTO superstep_checkpoints (thread, namespace, ${checkpointColumns}) ` +
+      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (thread, namespace, id) DO NOTHING"
+  ),
+  // One statement reads checkpoints and tasks, so that both are of the same instant.
+  saved: text(`${chain}
+    SELECT 0 AS is_task, c.sequence, ${checkpointColumns.split(", ").map((column) => `c.${column}`).join(", ")}
+    FROM chain CROSS JOIN superstep_checkpoints c WHERE c.sequence = chain.sequence
+    UNION ALL
+    SELECT 1, t.sequence, t.checkpoint, t.task, NULL, NULL, t.status, NULL, NULL, NULL, t.data, NULL
+    FROM chain CROSS JOIN superstep_tasks t
+    WHERE t.thread = chain.thread AND t.namespace = chain.namespace AND t.checkpoint = chain.id`),
+  list: text(listText(false, false)),
+  listLimit: text(listText(false, true)),
+  listBefore: text(listText(true, false)),
+  listBeforeLimit: text(listText(true, true)),
+  store: new Map(rowCounts.map((count) => [count, text(putText(count))])),
+  put: new Map(rowCounts.map((count) => [count, text(`${putText(count)} RETURNING checkpoint, task`)])),
+  kept: new Map(rowCounts.map((count) => [count, text(keptText(count))])),
+  deletes: ["heads", "tasks", "checkpoints"].map((table) => text(`DELETE FROM superstep_${table} WHERE thread = ?`)),
+  deleteThread: text("DELETE FROM superstep_threads WHERE key = ?")
+})
+
+type Texts = ReturnType<typeof textsOf>
+
+// ---------------------------------------------------------------------------
+// Rows
+// ---------------------------------------------------------------------------
+
+/** What counts as an integer in a row: Postgres gives a bigint. */
+type Integer = number | bigint
+
+interface CheckpointColumns {
+  readonly id: string
+  readonly parent: string | null
+  readonly branch: Integer
+  readonly step: Integer
+  readonly source: string
+  readonly created_millis: Integer
+  readonly format: Integer
+  readonly is_keyframe: Integer
+  readonly data: string
+  readonly metadata: string
+}
+
+interface TaskColumns {
+  readonly checkpoint: string
+  readonly task: string
+  readonly status: string
+  readonly data: string
+}
+
+interface HeadColumns {
+  readonly branch: Integer
+  readonly place: string
+  readonly id: string
+  readonly owner: string
+}
+
+type SavedColumns =
+  & { readonly sequence: Integer }
+  & (
+    | { readonly is_task: 0 } & CheckpointColumns
+    /** A task: `id` is its checkpoint, `parent` its id, `source` its status. */
+    | {
+      readonly is_task: 1
+      readonly id: string
+      readonly parent: string
+      readonly source: string
+      readonly data: string
+    }
+  )
+
+const toCheckpoint = (row: CheckpointColumns): CheckpointRow => ({
+  id: fromColumn(row.id),
+  parent: row.parent === null ? undefined : fromColumn(row.parent),
+  branch: Number(row.branch),
+  step: Number(row.step),
+  source: row.source as Source,
+  createdMillis: Number(row.created_millis),
+  format: Number(row.format),
+  isKeyframe: Number(row.is_keyframe) === 1,
+  data: row.data,
+  metadata: row.metadata
+})
+
+const toTask = (row: TaskColumns): TaskRow => ({
+  checkpoint: fromColumn(row.checkpoint),
+  task: fromColumn(row.task),
+  status: row.status as TaskStatus,
+  data: row.data
+})
+
+const toHead = (row: HeadColumns): HeadRow => ({
+  branch: Number(row.branch),
+  place: fromColumn(row.place),
+  id: fromColumn(row.id),
+  owner: fromColumn(row.owner)
+})
+
+const checkpointParams = (key: Integer, namespace: string, row: CheckpointRow): ReadonlyArray<unknown> => [
+  key,
+  toColumn(namespace),
+  toColumn(row.id),
+  row.parent === undefined ? null : toColumn(row.parent),
+  row.branch,
+  row.step,
+  row.source,
+  row.createdMillis,
+  row.format,
+  row.isKeyframe ? 1 : 0,
+  row.data,
+  row.metadata
+]
+
+/** Puts the rows of a chain in order: from the nearest keyframe to the checkpoint, each with its tasks. */
+const toSaved = (id: string, rows: ReadonlyArray<SavedColumns>): Option.Option<Saved> => {
+  const checkpoints = new Map<string, CheckpointRow>()
+  const tasks = new Map<string, Array<TaskRow>>()
+  for (const row of [...rows].sort((a, b) => Number(a.sequence) - Number(b.sequence))) {
+    if (Number(row.is_task) === 0) {
+      const checkpoint = toCheckpoint(row as CheckpointColumns)
+      checkpoints.set(checkpoint.id, checkpoint)
+      continue
+    }
+    const task = toTask({ checkpoint: row.id, task: row.parent!, status: row.source, data: row.data })
+    const beside = tasks.get(task.checkpoint)
+    if (beside === undefined) tasks.set(task.checkpoint, [task])
+    else beside.push(task)
+  }
+  const chain: Array<CheckpointRow> = []
+  for (let at: string | undefined = id; at !== undefined;) {
+    const row: CheckpointRow | undefined = checkpoints.get(at)
+    if (row === undefined) break
+    checkpoints.delete(at)
+    chain.push(row)
+    at = row.isKeyframe ? undefined : row.parent
+  }
+  if (chain.length === 0) return Option.none()
+  chain.reverse()
+  return Option.some({ chain, tasks: chain.flatMap((row) => tasks.get(row.id) ?? []) })
+}
+
+// ---------------------------------------------------------------------------
+// Transactions
+// ---------------------------------------------------------------------------
+
+/** What a query runs with. */
+interface Database {
+  readonly sql: SqlClient
+  readonly texts: Texts
+}
+
+type Query<A, E = never> = (connection: Connection, texts: Texts) => Effect.Effect<A, E | SqlError>
+
+/** Runs one statement on the connection itself: a statement of the client would make a span. */
+const read = <A>({ sql, texts }: Database, query: Query<A>): Effect.Effect<A, SqlError> =>
+  Effect.withFiber((fiber) => {
+    const transaction = Context.getOrUndefined(fiber.context, sql.transactionService)
+    return transaction === undefined
+      ? Effect.scoped(Effect.flatMap(sql.reserve, (connection) => query(connection, texts)))
+      : query(transaction[0], texts)
+  })
+
+/** Runs a query in a transaction, or in a savepoint of the transaction that there is. */
+const write = <A, E>({ sql, texts }: Database, query: Query<A, E>): Effect.Effect<A, E | SqlError> =>
+  sql.withTransaction(
+    Effect.withFiber((fiber) => query(Context.getUnsafe(fiber.context, sql.transactionService)[0], texts))
+  )
+
+const retries = Schedule.spaced(retryDelayMillis)
+
+const isPassing = (error: unknown): boolean => isSqlError(error) && error.isRetryable
+
+const storageError = (
+  error: SqlError,
+  action: string,
+  thread: string,
+  checkpoint: string | undefined
+): CheckpointError =>
+  new CheckpointError({
+    reason: "Storage",
+    thread,
+    checkpoint,
+    detail: `cannot ${action}: ${
+      error.reason._tag === "LockTimeoutError" ? "another process kept the database locked" : error.message
+    }`,
+    cause: error
+  })
+
+/** Tries again what the database turned away for now; other failures are told at once. */
+const guard = <A, E, R>(
+  effect: Effect.Effect<A, E | SqlError, R>,
+  action: string,
+  thread: string,
+  checkpoint?: string
+): Effect.Effect<A, Exclude<E, SqlError> | CheckpointError, R> => {
+  const toError = (error: E | SqlError): Effect.Effect<never, Exclude<E, SqlError> | CheckpointError> =>
+    Effect.fail(
+      isSqlError(error) ? storageError(error, action, thread, checkpoint) : error as Exclude<E, SqlError>
+    )
+  return Effect.catch(effect, (error) =>
+    isPassing(error)
+      ? Effect.catch(Effect.retry(effect, { while: isPassing, times: retryLimit - 1, schedule: retries }), toError)
+      : toError(error))
+}
+
+// ---------------------------------------------------------------------------
+// Queries
+// ---------------------------------------------------------------------------
+
+const rowsOf = <A>(rows: Effect.Effect<ReadonlyArray<unknown>, SqlError>) =>
+  rows as Effect.Effect<ReadonlyArray<A>, SqlError>
+
+const execute = <A>(connection: Connection, text: string, params: ReadonlyArray<unknown>) =>
+  rowsOf<A>(connection.execute(text, params, undefined))
+
+const keyIn = (connection: Connection, text: string, thread: string): Effect.Effect<Integer | undefined, SqlError> =>
+  Effect.map(execute<{ readonly key: Integer }>(connection, text, [toColumn(thread)]), (rows) => rows[0]?.key)
+
+/** The key of a thread, which begins if it has not. */
+const begin = Effect.fnUntraced(function*(connection: Connection, texts: Texts, thread: string) {
+  yield* connection.execute(texts.begin, [toColumn(thread)], undefined)
+  return (yield* keyIn(connection, texts.lockedKey, thread))!
+})
+
+const keyOf = (checkpoint: string, task: string): string => JSON.stringify([checkpoint, task])
+
+/** The rows that remain when each is put after the one before. */
+const lastOf = (rows: ReadonlyArray<TaskRow>): ReadonlyMap<string, TaskRow> => {
+  const last = new Map<string, TaskRow>()
+  for (const row of rows) {
+    const key = keyOf(row.checkpoint, row.task)
+    if (last.get(key)?.status !== "done") last.set(key, row)
+  }
+  return last
+}
+
+const taskParams = (where: readonly [Integer, string], rows: ReadonlyArray<TaskRow>): ReadonlyArray<unknown> =>
+  rows.flatMap((row) => [...where, toColumn(row.checkpoint), toColumn(row.task), row.status, row.data])
+
+/** The rows in batches for which there is a statement. */
+const batchesOf = (rows: ReadonlyArray<TaskRow>): ReadonlyArray<ReadonlyArray<TaskRow>> => {
+  if (rows.length === 1) return [rows]
+  const batches: Array<ReadonlyArray<TaskRow>> = []
+  let at = 0
+  for (const count of rowCounts) {
+    for (; rows.length - at >= count; at += count) batches.push(rows.slice(at, at + count))
+  }
+  return batches
+}
+
+/** Puts rows with different keys, and gives those that stand in place of one, because they were done. */
+const putBatch = Effect.fnUntraced(
+  function*(connection: Connection, texts: Texts, where: readonly [Integer, string], rows: ReadonlyArray<TaskRow>) {
+    const put = connection.executeValues(texts.put.get(rows.length)!, taskParams(where, rows))
+    const won = (yield* put) as ReadonlyArray<[checkpoint: string, task: string]>
+    if (won.length === rows.length) return []
+    const isWon = new Set(won.map(([checkpoint, task]) => keyOf(fromColumn(checkpoint), fromColumn(task))))
+    const keys = rows.flatMap((row) => [toColumn(row.checkpoint), toColumn(row.task)])
+    const kept = yield* execute<TaskColumns>(connection, texts.kept.get(rows.length)!, [...where, ...keys])
+    return kept.map(toTask).filter(({ checkpoint, task }) => !isWon.has(keyOf(checkpoint, task)))
+  }
+)
+
+const putTasks = Effect.fnUntraced(
+  function*(connection: Connection, texts: Texts, thread: string, namespace: string, rows: ReadonlyArray<TaskRow>) {
+    const key = (yield* keyIn(connection, texts.key, thread)) ?? (yield* begin(connection, texts, thread))
+    const last = lastOf(rows)
+    const where = [key, toColumn(namespace)] as const
+    const kept = new Map<string, TaskRow>()
+    for (const batch of batchesOf([...last.values()])) {
+      for (const row of yield* putBatch(connection, texts, where, batch)) kept.set(keyOf(row.checkpoint, row.task), row)
+    }
+    // A row that is done stands for those that come after it.
+    return rows.map((row) => {
+      const id = keyOf(row.checkpoint, row.task)
+      if (!kept.has(id) && row.status === "done") kept.set(id, row)
+      return kept.get(id) ?? row
+    })
+  }
+)
+
+const commit = Effect.fnUntraced(
+  function*(connection: Connection, texts: Texts, thread: string, given: Commit) {
+    const { checkpoint, expected, namespace, owner, place, tasks } = given
+    const conflict = (found: string | undefined) =>
+      new ThreadConflict({ thread, branch: checkpoint.branch, expected, found })
+    let key = yield* keyIn(connection, texts.lockedKey, thread)
+    if (key === undefined && expected !== undefined) return yield* conflict(undefined)
+    // Under the lock of the thread from here: the head that is read is the head that is replaced.
+    key ??= yield* begin(connection, texts, thread)
+    const head = [key, toColumn(place), checkpoint.branch] as const
+    const current = (yield* execute<Pick<HeadColumns, "id" | "owner">>(connection, texts.head, head))[0]
+    const found = current === undefined ? undefined : fromColumn(current.id)
+    if (found === checkpoint.id && fromColumn(current!.owner) === owner) return
+    if (found !== expected) return yield* conflict(found)
+    for (const rows of batchesOf(tasks.length === 1 ? tasks : [...lastOf(tasks).values()])) {
+      yield* connection.execute(texts.store.get(rows.length)!, taskParams([key, toColumn(namespace)], rows), undefined)
+    }
+    yield* connection.execute(texts.checkpoint, checkpointParams(key, namespace, checkpoint), undefined)
+    yield* connection.execute(texts.moveHead, [...head, toColumn(checkpoint.id), toColumn(owner)], undefined)
+  }
+)
+
+const deleteThread = Effect.fnUntraced(function*(connection: Connection, texts: Texts, thread: string) {
+  const key = yield* keyIn(connection, texts.lockedKey, thread)
+  if (key === undefined) return
+  for (const text of texts.deletes) yield* connection.execute(text, [key], undefined)
+  yield* connection.execute(texts.deleteThread, [key], undefined)
+})
+
+const head = (
+  connection: Connection,
+  texts: Texts,
+  thread: string,
+  place: string,
+  branch: number | undefined
+): Effect.Effect<Option.Option<HeadRow>, SqlError> => {
+  const rows = branch === undefined
+    ? execute<HeadColumns>(connection, texts.newestHead, [toColumn(place), toColumn(thread)])
+    : execute<HeadColumns>(connection, texts.branchHead, [toColumn(place), branch, toColumn(thread)])
+  return Effect.map(rows, (rows) => rows.length === 0 ? Option.none() : Option.some(toHead(rows[0]!)))
+}
+
+const get = (
+  connection: Connection,
+  texts: Texts,
+  thread: string,
+  namespace: string,
+  id: string
+): Effect.Effect<Option.Option<Saved>, SqlError> =>
+  Effect.map(
+    execute<SavedColumns>(connection, texts.saved, [toColumn(namespace), toColumn(id), toColumn(thread)]),
+    (rows) => toSaved(id, rows)
+  )
+
+const list = (
+  connection: Connection,
+  texts: Texts,
+  thread: string,
+  namespace: string,
+  { before, limit }: ListOptions
+): Effect.Effect<ReadonlyArray<CheckpointRow>, SqlError> => {
+  const isLimited = limit !== undefined && Number.isFinite(limit)
+  const params: Array<unknown> = [toColumn(thread), toColumn(namespace)]
+  if (before !== undefined) params.push(toColumn(namespace), toColumn(before), toColumn(thread))
+  if (isLimited) params.push(Math.max(0, Math.trunc(limit)))
+  const text = before === undefined
+    ? isLimited ? texts.listLimit : texts.list
+    : isLimited
+    ? texts.listBeforeLimit
+    : texts.listBefore
+  return Effect.map(execute<CheckpointColumns>(connection, text, params), (rows) => rows.map(toCheckpoint))
+}
+
+const threads = (connection: Connection, texts: Texts): Effect.Effect<ReadonlyArray<string>, SqlError> =>
+  Effect.map(
+    execute<{ readonly thread: string }>(connection, texts.threads, []),
+    (rows) => rows.map(({ thread }) => fromColumn(thread))
+  )
+
+// ---------------------------------------------------------------------------
+// Service
+// ---------------------------------------------------------------------------
+
+/** A client of another dialect is a mistake in the program. */
+const knownDialect = (sql: SqlClient): Effect.Effect<Dialect> =>
+  Effect.suspend(() => {
+    const dialect = dialectOf(sql)
+    return dialect === undefined
+      ? Effect.die(
+        new Error(`SqlCheckpointer speaks the SQL of SQLite and Postgres; the client is for "${sql.driver}"`)
+      )
+      : Effect.succeed(dialect)
+  })
+
+/** What `effect/sql` asks for: nothing here is reactive. */
+const withReactivity = Effect.provideServiceEffect(Reactivity.Reactivity, Reactivity.make)
+
+/**
+ * Keeps threads in the tables `superstep_…` of the database, which are made if they do not exist. Fails with `CheckpointError`
+ * of reason `Format` if the database was written by a later version, or has other tables of these names; it is then unchanged.
+ *
+ * A write is one transaction, or a savepoint if the caller has begun one. `data` and `metadata` of rows are JSON texts and are
+ * stored as they are; ids may be any strings.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make: Effect.Effect<CheckpointerShape, CheckpointError, SqlClient> = Effect.gen(function*() {
+  const sql = (yield* SqlClient).withoutTransforms()
+  const dialect = yield* knownDialect(sql)
+  yield* guard(prepareSchema(sql, dialect), "prepare the tables", "")
+  const db: Database = { sql, texts: textsOf(dialect) }
+  return Checkpointer.of({
+    head: (thread, place, branch) =>
+      guard(read(db, (connection, texts) => head(connection, texts, thread, place, branch)), "read the head", thread),
+    get: (thread, namespace, id) =>
+      guard(
+        read(db, (connection, texts) => get(connection, texts, thread, namespace, id)),
+        "read a checkpoint",
+        thread,
+        id
+      ),
+    list: (thread, namespace, options) =>
+      guard(
+        read(db, (connection, texts) => list(connection, texts, thread, namespace, options)),
+        "list checkpoints",
+        thread
+      ),
+    putTasks: (thread, namespace, rows) =>
+      rows.length === 0
+        ? Effect.succeed([])
+        : guard(
+          write(db, (connection, texts) => putTasks(connection, texts, thread, namespace, rows)),
+          "store tasks",
+          thread,
+          rows[0]!.checkpoint
+        ),
+    commit: (thread, given) =>
+      guard(
+        write(db, (connection, texts) => commit(connection, texts, thread, given)),
+        "store a checkpoint",
+        thread,
+        given.checkpoint.id
+      ),
+    deleteThread: (thread) =>
+      guard(write(db, (connection, texts) => deleteThread(connection, texts, thread)), "delete the thread", thread),
+    threads: guard(read(db, threads), "list threads", "")
+  })
+})
+
+/**
+ * Keeps threads in the database of the `SqlClient`: see {@link make}.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer: Layer.Layer<Checkpointer, CheckpointError, SqlClient> = Layer.effect(Checkpointer, make)
+
+/**
+ * Where `layerSqlite` keeps threads.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface SqliteOptions {
+  /** Path of the file, which is made if it does not exist; `":memory:"` keeps threads as long as the layer lives. */
+  readonly filename: string
+  /** What a commit survives: `NORMAL` (default) the end of the process, `FULL` a power cut too. */
+  readonly synchronous?: "NORMAL" | "FULL" | undefined
+}
+
+/** What cannot be told is left to the client, which says why. */
+const hasContent = (filename: string): boolean => {
+  try {
+    return filename !== ":memory:" && (statSync(filename, { throwIfNoEntry: false })?.size ?? 0) > 0
+  } catch {
+    return false
+  }
+}
+
+/** Looks at a file without the right to change it: opening it to write would set its journal mode. */
+const inspect = Effect.fnUntraced(function*(filename: string) {
+  const sql = yield* SqliteClient.make({ filename, readonly: true, busyTimeoutMillis: sqliteBusyTimeoutMillis })
+  yield* checkSchema(sql, yield* knownDialect(sql))
+}, Effect.scoped)
+
+/**
+ * Keeps threads in a SQLite file that several processes may use at once. Fails with `CheckpointError` if the file cannot be
+ * opened, is no database, or was written by a later version; it is then unchanged.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerSqlite = ({ filename, synchronous }: SqliteOptions): Layer.Layer<Checkpointer, CheckpointError> =>
+  Layer.effect(
+    Checkpointer,
+    Effect.gen(function*() {
+      const opened = Effect.gen(function*() {
+        if (hasContent(filename)) yield* inspect(filename)
+        return yield* SqliteClient.make({ filename, synchronous, busyTimeoutMillis: sqliteBusyTimeoutMillis })
+      })
+      const sql = yield* guard(withReactivity(opened), `open "${filename}"`, "")
+      return yield* Effect.provideService(make, SqlClient, sql)
+    })
+  )

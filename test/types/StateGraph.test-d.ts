@@ -1,0 +1,157 @@
+import { Context, Effect, Number, Schema, type Stream } from "effect"
+import { Channel, type Checkpointer, Command, END, type Event, type GraphError, Interrupt, Node, Send, State, StateGraph } from "superstep"
+import { describe, expectTypeOf, it } from "vitest"
+
+class Demo extends State.make({ total: Schema.Int, visited: Channel.append(Schema.String) }) {}
+class Broken extends Schema.TaggedError<Broken>()("Broken", {}) {}
+class Late extends Schema.TaggedError<Late>()("Late", {}) {}
+class Db extends Context.Service<Db, { readonly get: Effect.Effect<number> }>()("Db") {}
+class Approve extends Interrupt.make("Approve", { payload: Schema.String, answer: Schema.Boolean }) {}
+class Choose extends Interrupt.make("Choose", { payload: Schema.Int, answer: Schema.Int }) {}
+
+type DemoType = { readonly total: number; readonly visited: ReadonlyArray<string> }
+type Overwritten = Channel.Overwrite<ReadonlyArray<string>>
+
+describe("State", () => {
+  it("derives what is read, written and given", () => {
+    expectTypeOf<State.Type<typeof Demo>>().toEqualTypeOf<DemoType>()
+    expectTypeOf<State.Update<typeof Demo>>().toEqualTypeOf<{
+      readonly total?: number
+      readonly visited?: ReadonlyArray<string> | Overwritten
+    }>()
+    expectTypeOf<State.Input<typeof Demo>>().toEqualTypeOf<{
+      readonly total: number
+      readonly visited?: ReadonlyArray<string> | Overwritten
+    }>()
+  })
+  it("reads a key that no input brings as perhaps empty", () => {
+    class Private extends State.make({ a: Schema.Int, b: Schema.Int }, { input: ["a"], output: ["b"] }) {}
+    expectTypeOf<State.Type<typeof Private>>().toEqualTypeOf<{ readonly a: number; readonly b: number | undefined }>()
+    expectTypeOf<State.Input<typeof Private>>().toEqualTypeOf<{ readonly a: number }>()
+    expectTypeOf<State.Output<typeof Private>>().toEqualTypeOf<{ readonly b: number | undefined }>()
+  })
+})
+
+describe("Channel", () => {
+  it("is covariant in the value and contravariant in the update", () => {
+    expectTypeOf<Channel.Channel<"a", string>>().toExtend<Channel.Channel<string, "a">>()
+    expectTypeOf<Channel.Channel<string, "a">>().not.toExtend<Channel.Channel<"a", string>>()
+  })
+  it("checks the reducer against the schema", () => {
+    // @ts-expect-error a string is no number
+    Channel.reducer({ value: Schema.Int, initial: () => 0, reduce: (a, b) => `${a + b}` })
+    // @ts-expect-error the initial value is missing
+    Channel.reducer({ value: Schema.Int, reduce: (a: number, b: number) => a + b })
+    // @ts-expect-error a reducer of numbers for a channel of strings
+    Channel.reduced(Schema.String, Number.ReducerSum)
+  })
+})
+
+const mixed = StateGraph.make("mixed", StateGraph.nodes(Demo, {
+  a: (s) => s.total > 1 ? Effect.fail(new Broken()) : Effect.succeed({ total: 1 }),
+  b: Effect.fnUntraced(function*() {
+    const db = yield* Db
+    return { total: yield* db.get }
+  }),
+  c: () => Effect.fail(new Late())
+}), { start: "a", edges: { a: "b" } })
+
+describe("a run", () => {
+  it("fails with and needs what its nodes do", () => {
+    expectTypeOf(mixed.invoke({ total: 1 })).toEqualTypeOf<
+      Effect.Effect<DemoType, Broken | Late | GraphError.EngineError, Db>
+    >()
+    expectTypeOf(mixed.thread("t").invoke({})).toEqualTypeOf<
+      Effect.Effect<DemoType, Broken | Late | GraphError.EngineError | GraphError.ThreadError, Db | Checkpointer.Checkpointer>
+    >()
+  })
+  it("streams by mode and node", () => {
+    const plain = StateGraph.make("plain", StateGraph.nodes(Demo, {
+      a: (s) => Effect.succeed({ total: s.total }),
+      b: () => Effect.succeed(Command.make({ update: { visited: ["b"] }, goto: END }))
+    }), { start: "a", edges: { a: "b" } })
+    expectTypeOf(plain.stream({ total: 1 }, { modes: ["updates"] })).toEqualTypeOf<
+      Stream.Stream<
+        Event.Updates<"a", { total: number }> | Event.Updates<"b", { visited: Array<string> }>,
+        GraphError.EngineError
+      >
+    >()
+  })
+  it("types the state of a route and of a node with an input of its own", () => {
+    StateGraph.make("routes", StateGraph.nodes(Demo, {
+      a: (s) => {
+        expectTypeOf(s).toEqualTypeOf<DemoType>()
+        return { total: s.total }
+      },
+      part: Node.make({
+        input: Schema.Struct({ total: Schema.Int }),
+        run: (input) => {
+          expectTypeOf(input).toEqualTypeOf<{ readonly total: number }>()
+          return Effect.succeed({ total: input.total })
+        }
+      })
+    }), {
+      start: StateGraph.route(["a", "part"], (s) => {
+        expectTypeOf(s).toEqualTypeOf<DemoType>()
+        return s.total > 1 ? "a" : Send.make("part", { total: s.total })
+      }),
+      edges: { a: "part" }
+    })
+  })
+})
+
+const asking = StateGraph.make("asking", StateGraph.nodes(Demo, {
+  ask: Effect.fnUntraced(function*() {
+    const yes = yield* Approve.ask("go on?")
+    return { total: yes ? yield* Choose.ask(3) : 0 }
+  }),
+  swallow: () => Choose.ask(1).pipe(Effect.ignore, Effect.as({ total: 1 }))
+}), { start: "ask" })
+
+type Asked = Interrupt.Request<"Approve", string, boolean> | Interrupt.Request<"Choose", number, number>
+
+describe("interrupts", () => {
+  it("fails with what was asked, caught or not", () => {
+    expectTypeOf(asking.thread("t").invoke({ total: 1 })).toEqualTypeOf<
+      Effect.Effect<
+        DemoType,
+        GraphError.EngineError | GraphError.ThreadError | Interrupt.GraphInterrupt<Asked>,
+        Checkpointer.Checkpointer
+      >
+    >()
+  })
+  it("lifts them out of subgraphs", () => {
+    const outer = StateGraph.make("outer", StateGraph.nodes(Demo, { asking }), { start: "asking" })
+    expectTypeOf(outer.thread("t").continue()).toEqualTypeOf<
+      Effect.Effect<
+        DemoType,
+        GraphError.EngineError | GraphError.ThreadError | Interrupt.GraphInterrupt<Asked>,
+        Checkpointer.Checkpointer
+      >
+    >()
+  })
+  it("lifts them out of graphs that a node calls", () => {
+    const caller = StateGraph.make("caller", StateGraph.nodes(Demo, {
+      call: (s) => asking.call({ total: s.total }).pipe(Effect.map(({ total }) => ({ total })))
+    }), { start: "call" })
+    caller.thread("t").resume(Approve.reply(true))
+    // @ts-expect-error it can pause
+    caller.invoke({ total: 1 })
+  })
+})
+
+describe("error handlers", () => {
+  it("take a node's failures out of the run, and put their own in", () => {
+    const handled = StateGraph.make("handled", StateGraph.nodes(Demo, {
+      a: Node.make({
+        input: Demo,
+        run: () => Effect.fail(new Broken()),
+        onError: (error) => {
+          expectTypeOf(error).toEqualTypeOf<Broken>()
+          return Effect.fail(new Late())
+        }
+      })
+    }), { start: "a" })
+    expectTypeOf(handled.invoke({ total: 1 })).toEqualTypeOf<Effect.Effect<DemoType, Late | GraphError.EngineError>>()
+  })
+})
