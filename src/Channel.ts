@@ -22,7 +22,9 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type * as Types from "effect/Types"
 import { InvalidUpdate, type InvalidUpdateReason } from "./GraphError.ts"
-import { freeze } from "./internal/freeze.ts"
+import { decoding, encoding, keyOf, problemOf } from "./internal/codec.ts"
+import { freeze, seal } from "./internal/freeze.ts"
+import type { Arrivals, BinaryOperatorAggregate, Cell, Delta, Finishing, Rule, Topic } from "./internal/rule.ts"
 
 const TypeId = "~superstep/Channel"
 
@@ -95,113 +97,21 @@ export type Update<C> = C extends Channel<any, infer U, any> ? U : never
 // oxlint-disable-next-line typescript/no-explicit-any
 export type PresenceOf<C> = C extends Channel<any, any, infer P> ? P : never
 
-/**
- * The closed set of merge rules. `update`, `consume`, `finish`, `read` and `isAvailable` are total over it.
- *
- * @category models
- * @since 0.1.0
- */
-export type Rule =
-  | LastValue
-  | LastValueAfterFinish
-  | AnyValue
-  | EphemeralValue
-  | UntrackedValue
-  | Topic
-  | BinaryOperatorAggregate
-  | Delta
-  | NamedBarrier
-  | NamedBarrierAfterFinish
-
-/** @category models @since 0.1.0 */
-export interface LastValue {
-  readonly _tag: "LastValue"
-  readonly initial: Option.Option<unknown>
-}
-/** @category models @since 0.1.0 */
-export interface LastValueAfterFinish {
-  readonly _tag: "LastValueAfterFinish"
-}
-/** @category models @since 0.1.0 */
-export interface AnyValue {
-  readonly _tag: "AnyValue"
-}
-/** @category models @since 0.1.0 */
-export interface EphemeralValue {
-  readonly _tag: "EphemeralValue"
-  /** Whether a second write in the same superstep is refused. */
-  readonly guard: boolean
-}
-/** @category models @since 0.1.0 */
-export interface UntrackedValue {
-  readonly _tag: "UntrackedValue"
-  /** Whether a second write in the same superstep is refused. */
-  readonly guard: boolean
-}
-/** @category models @since 0.1.0 */
-export interface Topic {
-  readonly _tag: "Topic"
-  readonly accumulate: boolean
-  readonly unique: boolean
-}
-/** @category models @since 0.1.0 */
-export interface BinaryOperatorAggregate {
-  readonly _tag: "BinaryOperatorAggregate"
-  readonly initial: Option.Option<unknown>
-  readonly reduce: (value: unknown, update: unknown) => unknown
-  /** Whether a stored value can be rebuilt cheaply from the stored writes, because the rule is the library's own append. */
-  readonly appends: boolean
-}
-/** @category models @since 0.1.0 */
-export interface Delta {
-  readonly _tag: "Delta"
-  readonly initial: unknown
-  readonly reduce: (value: unknown, updates: ReadonlyArray<unknown>) => unknown
-  /** Number of supersteps with writes after which the whole value is stored again, at the latest. */
-  readonly snapshotFrequency: number
-}
-/** @category models @since 0.1.0 */
-export interface NamedBarrier {
-  readonly _tag: "NamedBarrier"
-  readonly names: ReadonlyArray<string>
-  /** `"idle"`: released with some of its names when nothing else is left to run. */
-  readonly release: "all" | "idle"
-}
-/** @category models @since 0.1.0 */
-export interface NamedBarrierAfterFinish {
-  readonly _tag: "NamedBarrierAfterFinish"
-  readonly names: ReadonlyArray<string>
-}
-
-/**
- * What a channel holds between two supersteps. For most rules the value itself; a barrier holds who has arrived, and the
- * rules that wait for the finish hold whether it came. `read` gives what a node sees.
- *
- * @category models
- * @since 0.1.0
- */
-export type Cell = Option.Option<unknown>
-
-/** What the cell of a channel that waits for the finish holds. */
-interface Finishing {
-  readonly value: unknown
-  readonly finished: boolean
-}
-
-/**
- * What the cell of a barrier holds.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Arrivals {
-  /** Who has arrived, in the order in which the barrier names them. */
-  readonly seen: ReadonlyArray<string>
-  /** Whether the barrier may be passed although not all have arrived, or after the finish. */
-  readonly released: boolean
-  /** Whether the barrier was passed since the last input. */
-  readonly fired: boolean
-}
+export type {
+  AnyValue,
+  Arrivals,
+  BinaryOperatorAggregate,
+  Cell,
+  Delta,
+  EphemeralValue,
+  LastValue,
+  LastValueAfterFinish,
+  NamedBarrier,
+  NamedBarrierAfterFinish,
+  Rule,
+  Topic,
+  UntrackedValue
+} from "./internal/rule.ts"
 
 /**
  * Replaces the value of a channel that reduces or accumulates. In a batch it comes first, whatever the order of tasks; two in one superstep conflict.
@@ -315,7 +225,12 @@ export const topic: {
   ): Channel<ReadonlyArray<S["Type"]>, S["Type"] | ReadonlyArray<S["Type"]>, "initial">
 } = (item: AnySchema, options?: { readonly accumulate?: boolean; readonly unique?: boolean }) =>
   make<never, unknown, never>(
-    { _tag: "Topic", accumulate: options?.accumulate ?? false, unique: options?.unique ?? false },
+    {
+      _tag: "Topic",
+      accumulate: options?.accumulate ?? false,
+      unique: options?.unique ?? false,
+      ...(options?.unique === true ? { key: keyOf(item) } : {})
+    },
     Schema.Array(item),
     Schema.Union([Schema.Array(item), item])
   )
@@ -467,9 +382,10 @@ export const namedBarrier = <const Name extends string>(
  * @since 0.1.0
  */
 export const namedBarrierAfterFinish = <const Name extends string>(
-  names: ReadonlyArray<Name>
+  names: ReadonlyArray<Name>,
+  options?: { readonly release?: "all" | "idle" }
 ): Channel<undefined, Name, "optional"> =>
-  make({ _tag: "NamedBarrierAfterFinish", names: [...new Set(names)] }, ArrivalsSchema, Schema.String)
+  make({ _tag: "NamedBarrierAfterFinish", names: [...new Set(names)], release: options?.release ?? "all" }, ArrivalsSchema, Schema.String)
 
 /**
  * Keeps the last value, and shows it only when nothing else is left to run.
@@ -539,7 +455,7 @@ export const isAvailable = (rule: Rule, cell: Cell): boolean => {
     case "NamedBarrier":
       return (cell.value as Arrivals).released || isComplete(rule.names, cell)
     case "NamedBarrierAfterFinish":
-      return (cell.value as Arrivals).released && isComplete(rule.names, cell)
+      return (cell.value as Arrivals).released && (rule.release === "idle" || isComplete(rule.names, cell))
     default:
       return true
   }
@@ -591,9 +507,11 @@ export const update = (channel: string, rule: Rule, cell: Cell, writes: Readonly
     case "UntrackedValue":
       if (writes.length === 0) return Result.succeed(cell)
       if (rule.guard && writes.length > 1) return refusal(channel, "MultipleWrites")
+      if (isOverwrite(writes[writes.length - 1])) return refusal(channel, "OverwriteRefused")
       return Result.succeed(Option.some(writes[writes.length - 1]))
     case "LastValueAfterFinish":
       if (writes.length === 0) return Result.succeed(cell)
+      if (writes.some(isOverwrite)) return refusal(channel, "OverwriteRefused")
       return held({ value: writes[writes.length - 1], finished: false })
     case "AnyValue":
       return writes.length === 0 ? clear(cell) : updateSingle(channel, cell, writes, false)
@@ -631,7 +549,7 @@ const splitOverwrite = (
     return Result.fail(new InvalidUpdate({ channel, reason: "MultipleOverwrites", writers: [] }))
   }
   return Result.succeed({
-    over: Option.some(overwrites[0]!.value),
+    over: Option.some(freeze(overwrites[0]!.value)),
     rest: writes.filter((write) => !isOverwrite(write))
   })
 }
@@ -653,10 +571,16 @@ const updateAggregate = (
   if (writes.length === 0) return Result.succeed(cell)
   return Result.flatMap(splitOverwrite(channel, writes), ({ over, rest }) => {
     const start = Option.isSome(over) ? over : cell
+    // One copy for the whole batch, where one per write would make a fan-out quadratic.
+    if (rule.appends && Option.isSome(start)) {
+      const items = [...start.value as ReadonlyArray<unknown>]
+      for (const write of rest as ReadonlyArray<ReadonlyArray<unknown>>) for (const item of write) items.push(item)
+      return Result.succeed(Option.some(seal(items, [start.value, ...rest.map(freeze)])))
+    }
     return reducing(channel, () => {
       let index = 0
       let value = Option.isSome(start) ? start.value : freeze(rest[index++])
-      for (; index < rest.length; index++) value = freeze(rule.reduce(value, rest[index]))
+      for (; index < rest.length; index++) value = rule.reduce(value, freeze(rest[index]))
       return value
     })
   })
@@ -665,10 +589,12 @@ const updateAggregate = (
 const updateDelta = (channel: string, rule: Delta, cell: Cell, writes: ReadonlyArray<unknown>): Updated => {
   if (writes.length === 0) return Result.succeed(cell)
   return Result.flatMap(splitOverwrite(channel, writes), ({ over, rest }) => {
-    const value = Option.isSome(over) ? freeze(over.value) : Option.isSome(cell) ? cell.value : rule.initial
-    return rest.length === 0 ? held(value) : reducing(channel, () => rule.reduce(value, freeze(rest)))
+    const value = Option.isSome(over) ? over.value : Option.isSome(cell) ? cell.value : rule.initial
+    return rest.length === 0 ? held(value) : reducing(channel, () => rule.reduce(value, Object.freeze(rest.map(freeze))))
   })
 }
+
+const same = (item: unknown): unknown => item
 
 const updateTopic = (channel: string, rule: Topic, cell: Cell, writes: ReadonlyArray<unknown>): Updated => {
   if (writes.length === 0) return rule.accumulate ? Result.succeed(cell) : clear(cell)
@@ -676,7 +602,7 @@ const updateTopic = (channel: string, rule: Topic, cell: Cell, writes: ReadonlyA
     if (Option.isSome(over) && !rule.accumulate) return refusal(channel, "OverwriteRefused")
     const kept = Option.isSome(over) ? over.value : rule.accumulate && Option.isSome(cell) ? cell.value : []
     const items = [...(kept as ReadonlyArray<unknown>), ...rest.flat(1)]
-    const next = rule.unique ? distinct(items) : items
+    const next = rule.unique ? distinct(items, rule.key ?? same) : items
     if (next.length === 0 && Option.isNone(over)) return clear(cell)
     const isSame = rule.unique && Option.isSome(cell) && Option.isNone(over) && rule.accumulate &&
       (cell.value as ReadonlyArray<unknown>).length === next.length
@@ -684,13 +610,11 @@ const updateTopic = (channel: string, rule: Topic, cell: Cell, writes: ReadonlyA
   })
 }
 
-const distinct = (items: ReadonlyArray<unknown>): ReadonlyArray<unknown> => {
+const distinct = (items: ReadonlyArray<unknown>, key: (item: unknown) => unknown): ReadonlyArray<unknown> => {
   const seen = new Set<unknown>()
   return items.filter((item) => {
-    const key = typeof item === "object" && item !== null ? JSON.stringify(item) : item
-    if (seen.has(key)) return false
-    seen.add(key)
-    return true
+    const size = seen.size
+    return seen.add(key(item)).size > size
   })
 }
 
@@ -735,11 +659,12 @@ export const consume = (rule: Rule, cell: Cell): Cell => {
 
 /**
  * The cell when nothing is left to run: what waited for that becomes available. Returns the same cell, by reference, when nothing changed.
+ * `isLast` says that nothing that waited for the finish is left either, so that a barrier after the finish need not be complete.
  *
  * @category updating
  * @since 0.1.0
  */
-export const finish = (rule: Rule, cell: Cell): Cell => {
+export const finish = (rule: Rule, cell: Cell, isLast = false): Cell => {
   if (Option.isNone(cell)) return cell
   switch (rule._tag) {
     case "LastValueAfterFinish": {
@@ -748,7 +673,8 @@ export const finish = (rule: Rule, cell: Cell): Cell => {
     }
     case "NamedBarrierAfterFinish": {
       const arrivals = cell.value as Arrivals
-      return arrivals.released || !isComplete(rule.names, cell) ? cell : Option.some(freeze({ ...arrivals, released: true }))
+      const isEnough = isComplete(rule.names, cell) || (isLast && rule.release === "idle" && arrivals.seen.length > 0)
+      return arrivals.released || !isEnough ? cell : Option.some(freeze({ ...arrivals, released: true }))
     }
     case "NamedBarrier": {
       const arrivals = cell.value as Arrivals
@@ -772,43 +698,6 @@ export const isTransient = (rule: Rule): boolean =>
 // ---------------------------------------------------------------------------
 // Codec
 // ---------------------------------------------------------------------------
-
-interface Codec {
-  readonly encode: (value: unknown) => Result.Result<Schema.Json, Schema.SchemaError>
-  readonly decode: (json: unknown) => Result.Result<unknown, Schema.SchemaError>
-}
-
-const codecs = new WeakMap<Schema.Constraint, Codec>()
-
-/** The JSON codec of a schema, made when first needed. */
-const codecOf = (schema: AnySchema): Codec => {
-  const known = codecs.get(schema)
-  if (known !== undefined) return known
-  const json = Schema.toCodecJson(schema) as unknown as Schema.Codec<unknown, Schema.Json>
-  const codec: Codec = {
-    encode: Schema.encodeUnknownResult(json),
-    decode: Schema.decodeUnknownResult(json)
-  }
-  codecs.set(schema, codec)
-  return codec
-}
-
-const encoding = (schema: AnySchema, value: unknown): Result.Result<Schema.Json, string> => {
-  try {
-    return Result.mapError(codecOf(schema).encode(value), (error) => error.message)
-  } catch (cause) {
-    // A value too deep for the call stack, or a schema that throws.
-    return Result.fail(String(cause))
-  }
-}
-
-const decoding = (schema: AnySchema, json: unknown): Result.Result<unknown, string> => {
-  try {
-    return Result.mapError(codecOf(schema).decode(json), (error) => error.message)
-  } catch (cause) {
-    return Result.fail(String(cause))
-  }
-}
 
 /**
  * The JSON form of what a cell holds. The error says why the value has none. An empty cell has no form: it is stored by its absence.
@@ -861,14 +750,6 @@ export const decodeWrite = (channel: Any, row: EncodedWrite): Result.Result<unkn
     ? Result.map(decoding(channel.value, row.json), (value) => new Overwrite(freeze(value)))
     : Result.map(decoding(channel.update, row.json), freeze)
 
-const validators = new WeakMap<Schema.Constraint, (u: unknown) => boolean>()
-
-const isValid = (schema: AnySchema, value: unknown): boolean => {
-  let is = validators.get(schema)
-  if (is === undefined) validators.set(schema, is = Schema.is(schema))
-  return is(value)
-}
-
 /**
  * Whether a write fits the channel, and if not, why. An `Overwrite` has to fit the value, any other write the update.
  *
@@ -877,11 +758,5 @@ const isValid = (schema: AnySchema, value: unknown): boolean => {
  */
 export const validate = (channel: Any, write: unknown): Option.Option<string> => {
   const [schema, value] = isOverwrite(write) ? [channel.value, write.value] : [channel.update, write]
-  try {
-    if (isValid(schema, value)) return Option.none()
-    const checked = Schema.decodeUnknownResult(Schema.toType(schema))(value)
-    return Option.some(Result.isFailure(checked) ? checked.failure.message : "the value does not fit the schema")
-  } catch (cause) {
-    return Option.some(String(cause))
-  }
+  return problemOf(schema, value)
 }

@@ -89,13 +89,15 @@ const newest = (kept: Kept, place: string): HeadRow | undefined => {
 
 const chainOf = (kept: Kept, namespace: string, id: string): ReadonlyArray<CheckpointRow> => {
   const chain: Array<CheckpointRow> = []
-  for (let at: string | undefined = id; at !== undefined;) {
+  const seen = new Set<string>()
+  for (let at: string | undefined = id; at !== undefined && !seen.has(at);) {
     const row: CheckpointRow | undefined = kept.checkpoints.get(keyOf(namespace, at))
     if (row === undefined) break
+    seen.add(at)
     chain.push(row)
     at = row.isKeyframe ? undefined : row.parent
   }
-  return chain.reverse()
+  return chain.toReversed()
 }
 
 const putTask = (kept: Kept, namespace: string, row: TaskRow): TaskRow => {
@@ -108,6 +110,7 @@ const putTask = (kept: Kept, namespace: string, row: TaskRow): TaskRow => {
   return row
 }
 
+/** Refuses a commit whose head is not the expected one; `undefined` lets it through. */
 const commitTo = (kept: Kept, thread: string, commit: Commit): ThreadConflict | undefined => {
   const { checkpoint, expected, namespace, owner, place } = commit
   const key = keyOf(String(checkpoint.branch), place)
@@ -117,10 +120,13 @@ const commitTo = (kept: Kept, thread: string, commit: Commit): ThreadConflict | 
     return new ThreadConflict({ thread, branch: checkpoint.branch, expected, found: head?.id })
   }
   for (const row of commit.tasks) putTask(kept, namespace, row)
-  kept.checkpoints.set(keyOf(namespace, checkpoint.id), checkpoint)
-  const order = kept.order.get(namespace)
-  if (order === undefined) kept.order.set(namespace, [checkpoint.id])
-  else order.push(checkpoint.id)
+  const row = keyOf(namespace, checkpoint.id)
+  if (!kept.checkpoints.has(row)) {
+    kept.checkpoints.set(row, checkpoint)
+    const order = kept.order.get(namespace)
+    if (order === undefined) kept.order.set(namespace, [checkpoint.id])
+    else order.push(checkpoint.id)
+  }
   kept.heads.set(key, { branch: checkpoint.branch, place, id: checkpoint.id, owner })
   return undefined
 }
@@ -133,13 +139,8 @@ const commitTo = (kept: Kept, thread: string, commit: Commit): ThreadConflict | 
  */
 export const makeMemory: Effect.Effect<CheckpointerShape> = Effect.sync(() => {
   const threads = new Map<string, Kept>()
-  const keptOf = (thread: string): Kept => {
-    let kept = threads.get(thread)
-    if (kept === undefined) {
-      threads.set(thread, kept = { checkpoints: new Map(), order: new Map(), tasks: new Map(), heads: new Map() })
-    }
-    return kept
-  }
+  const keptOf = (thread: string): Kept =>
+    threads.get(thread) ?? { checkpoints: new Map(), order: new Map(), tasks: new Map(), heads: new Map() }
   return Checkpointer.of({
     head: (thread, place, branch) =>
       Effect.sync(() => {
@@ -163,17 +164,21 @@ export const makeMemory: Effect.Effect<CheckpointerShape> = Effect.sync(() => {
         const order = kept?.order.get(namespace) ?? []
         const end = before === undefined ? order.length : Math.max(0, order.indexOf(before))
         const ids = order.slice(Math.max(0, limit === undefined ? 0 : end - limit), end)
-        return ids.reverse().map((id) => kept!.checkpoints.get(keyOf(namespace, id))!)
+        return ids.toReversed().map((id) => kept!.checkpoints.get(keyOf(namespace, id))!)
       }),
     putTasks: (thread, namespace, rows) =>
       Effect.sync(() => {
         const kept = keptOf(thread)
+        threads.set(thread, kept)
         return rows.map((row) => putTask(kept, namespace, row))
       }),
     commit: (thread, commit) =>
       Effect.suspend(() => {
-        const conflict = commitTo(keptOf(thread), thread, commit)
-        return conflict === undefined ? Effect.void : Effect.fail(conflict)
+        const kept = keptOf(thread)
+        const conflict = commitTo(kept, thread, commit)
+        if (conflict !== undefined) return Effect.fail(conflict)
+        threads.set(thread, kept)
+        return Effect.void
       }),
     deleteThread: (thread) => Effect.sync(() => void threads.delete(thread)),
     threads: Effect.sync(() => [...threads.keys()])

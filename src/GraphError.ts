@@ -262,7 +262,8 @@ export class ReplayMismatch extends Data.TaggedError("ReplayMismatch")<{
  */
 export class CheckpointError extends Data.TaggedError("CheckpointError")<{
   readonly reason: "Storage" | "Encode" | "Decode" | "Format" | "Graph"
-  readonly thread: string
+  /** None while a storage is being opened. */
+  readonly thread?: string | undefined
   readonly channel?: string | undefined
   readonly checkpoint?: string | undefined
   readonly detail: string
@@ -270,7 +271,7 @@ export class CheckpointError extends Data.TaggedError("CheckpointError")<{
 }> {
   override get message(): string {
     const where = [
-      `thread "${this.thread}"`,
+      this.thread === undefined || this.thread === "" ? "the storage of threads" : `thread "${this.thread}"`,
       this.channel === undefined ? undefined : `channel "${this.channel}"`,
       this.checkpoint === undefined ? undefined : `checkpoint ${this.checkpoint}`
     ].filter((part) => part !== undefined).join(", ")

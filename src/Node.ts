@@ -8,7 +8,7 @@
 import type * as Effect from "effect/Effect"
 import type { AnySchema } from "./Channel.ts"
 import * as Policy from "./Policy.ts"
-import * as State from "./State.ts"
+import type * as State from "./State.ts"
 
 /** @internal */
 export const TypeId = "~superstep/Node"

@@ -223,8 +223,12 @@ export type FlowOf<S extends State.Any, O> = Flow<
  */
 export const sequence = <const Names extends ReadonlyArray<string>>(
   ...names: Names
-): { readonly [K in Exclude<Names[number], Last<Names>>]: Exclude<Names[number], First<Names>> } =>
-  Object.fromEntries(names.slice(0, -1).map((name, index) => [name, names[index + 1]])) as any
+): { readonly [K in Exclude<Names[number], Last<Names>>]: Exclude<Names[number], First<Names>> } => {
+  if (names.length === 0) throw new Error("StateGraph.sequence: needs at least one node")
+  const twice = names.find((name, index) => names.indexOf(name) < index)
+  if (twice !== undefined) throw new Error(`StateGraph.sequence: "${twice}" stands in it twice`)
+  return Object.fromEntries(names.slice(0, -1).map((name, index) => [name, names[index + 1]])) as any
+}
 
 type First<A extends ReadonlyArray<string>> = A extends readonly [infer H, ...ReadonlyArray<string>] ? H : never
 type Last<A extends ReadonlyArray<string>> = A extends readonly [...ReadonlyArray<string>, infer L] ? L : never

@@ -28,22 +28,40 @@ export const freeze = <A>(value: A): A => {
   return value
 }
 
-const visit = (value: unknown): boolean => {
+/**
+ * Freezes what enters from outside: also what is inside objects that somebody froze already, perhaps not at every depth.
+ */
+export const freezeGiven = <A>(value: A): A => {
+  if (typeof value === "object" && value !== null) visit(value, new Set())
+  return value
+}
+
+/** Freezes a list made of parts that are frozen already: it is marked if one of them is. */
+export const seal = <A>(list: ReadonlyArray<A>, parts: ReadonlyArray<unknown>): ReadonlyArray<A> => {
+  Object.freeze(list)
+  if (parts.some(isFragile)) fragile.add(list)
+  return list
+}
+
+const visit = (value: unknown, visited?: Set<object>): boolean => {
   if (typeof value !== "object" || value === null) return false
   if (isExotic(value)) {
     fragile.add(value)
     return true
   }
-  if (Object.isFrozen(value)) return fragile.has(value)
+  if (Object.isFrozen(value)) {
+    if (visited === undefined || visited.has(value) || fragile.has(value)) return fragile.has(value)
+    visited.add(value)
+  }
   const isArray = Array.isArray(value)
   if (!isArray && !isPlain(value)) return false
   // Frozen before its parts are visited, so that a cyclic value ends here.
   Object.freeze(value)
   let found = false
   if (isArray) {
-    for (const item of value) if (visit(item)) found = true
+    for (const item of value) if (visit(item, visited)) found = true
   } else {
-    for (const key of Object.keys(value)) if (visit((value as Record<string, unknown>)[key])) found = true
+    for (const key of Object.keys(value)) if (visit((value as Record<string, unknown>)[key], visited)) found = true
   }
   if (found) fragile.add(value)
   return found

@@ -171,19 +171,21 @@ interface HeadColumns {
   readonly owner: string
 }
 
-type SavedColumns =
-  & { readonly sequence: Integer }
-  & (
-    | { readonly is_task: 0 } & CheckpointColumns
-    /** A task: `id` is its checkpoint, `parent` its id, `source` its status. */
-    | {
-      readonly is_task: 1
-      readonly id: string
-      readonly parent: string
-      readonly source: string
-      readonly data: string
-    }
-  )
+/** A row of a chain as it is selected; of a task `id` is its checkpoint, `parent` its own id and `source` its status. */
+type SavedColumns = readonly [
+  isTask: Integer,
+  sequence: Integer,
+  id: string,
+  parent: string | null,
+  branch: Integer,
+  step: Integer,
+  source: string,
+  createdMillis: Integer,
+  format: Integer,
+  isKeyframe: Integer,
+  data: string,
+  metadata: string
+]
 
 const toCheckpoint = (row: CheckpointColumns): CheckpointRow => ({
   id: fromColumn(row.id),
@@ -231,13 +233,15 @@ const checkpointParams = (key: Integer, namespace: string, row: CheckpointRow): 
 const toSaved = (id: string, rows: ReadonlyArray<SavedColumns>): Option.Option<Saved> => {
   const checkpoints = new Map<string, CheckpointRow>()
   const tasks = new Map<string, Array<TaskRow>>()
-  for (const row of [...rows].sort((a, b) => Number(a.sequence) - Number(b.sequence))) {
-    if (Number(row.is_task) === 0) {
-      const checkpoint = toCheckpoint(row as CheckpointColumns)
+  for (const row of [...rows].sort((a, b) => Number(a[1]) - Number(b[1]))) {
+    const [isTask, , id, parent, branch, step, source, created_millis, format, is_keyframe, data, metadata] = row
+    if (Number(isTask) === 0) {
+      const columns = { id, parent, branch, step, source, created_millis, format, is_keyframe, data, metadata }
+      const checkpoint = toCheckpoint(columns)
       checkpoints.set(checkpoint.id, checkpoint)
       continue
     }
-    const task = toTask({ checkpoint: row.id, task: row.parent!, status: row.source, data: row.data })
+    const task = toTask({ checkpoint: id, task: parent!, status: source, data })
     const beside = tasks.get(task.checkpoint)
     if (beside === undefined) tasks.set(task.checkpoint, [task])
     else beside.push(task)
@@ -284,7 +288,9 @@ const write = <A, E>({ sql, texts }: Database, query: Query<A, E>): Effect.Effec
 
 const retries = Schedule.spaced(retryDelayMillis)
 
-const isPassing = (error: unknown): boolean => isSqlError(error) && error.isRetryable
+const passing: ReadonlySet<string> = new Set(["LockTimeoutError", "SerializationError", "DeadlockError"])
+
+const isPassing = (error: unknown): boolean => isSqlError(error) && passing.has(error.reason._tag)
 
 const storageError = (
   error: SqlError,
@@ -302,21 +308,28 @@ const storageError = (
     cause: error
   })
 
-/** Tries again what the database turned away for now; other failures are told at once. */
+/** Tells what failed, in terms of threads. */
+const explain = <A, E, R>(
+  effect: Effect.Effect<A, E | SqlError, R>,
+  action: string,
+  thread: string,
+  checkpoint?: string
+): Effect.Effect<A, Exclude<E, SqlError> | CheckpointError, R> =>
+  Effect.mapError(
+    effect,
+    (error) => isSqlError(error) ? storageError(error, action, thread, checkpoint) : error as Exclude<E, SqlError>
+  )
+
+/** The same, after what the database turned away for now was tried again. */
 const guard = <A, E, R>(
   effect: Effect.Effect<A, E | SqlError, R>,
   action: string,
   thread: string,
   checkpoint?: string
 ): Effect.Effect<A, Exclude<E, SqlError> | CheckpointError, R> => {
-  const toError = (error: E | SqlError): Effect.Effect<never, Exclude<E, SqlError> | CheckpointError> =>
-    Effect.fail(
-      isSqlError(error) ? storageError(error, action, thread, checkpoint) : error as Exclude<E, SqlError>
-    )
-  return Effect.catch(effect, (error) =>
-    isPassing(error)
-      ? Effect.catch(Effect.retry(effect, { while: isPassing, times: retryLimit - 1, schedule: retries }), toError)
-      : toError(error))
+  const again = Effect.retry(effect, { while: isPassing, times: retryLimit - 1, schedule: retries })
+  const guarded = Effect.catchIf(effect, isPassing, () => Effect.delay(again, retryDelayMillis))
+  return explain(guarded, action, thread, checkpoint)
 }
 
 // ---------------------------------------------------------------------------
@@ -445,8 +458,9 @@ const get = (
   id: string
 ): Effect.Effect<Option.Option<Saved>, SqlError> =>
   Effect.map(
-    execute<SavedColumns>(connection, texts.saved, [toColumn(namespace), toColumn(id), toColumn(thread)]),
-    (rows) => toSaved(id, rows)
+    // Values, not records: a long chain is read in less time.
+    connection.executeValues(texts.saved, [toColumn(namespace), toColumn(id), toColumn(thread)]),
+    (rows) => toSaved(id, rows as unknown as ReadonlyArray<SavedColumns>)
   )
 
 const list = (
@@ -596,7 +610,7 @@ export const layerSqlite = ({ filename, synchronous }: SqliteOptions): Layer.Lay
         if (hasContent(filename)) yield* inspect(filename)
         return yield* SqliteClient.make({ filename, synchronous, busyTimeoutMillis: sqliteBusyTimeoutMillis })
       })
-      const sql = yield* guard(withReactivity(opened), `open "${filename}"`, "")
+      const sql = yield* explain(withReactivity(opened), `open "${filename}"`, "")
       return yield* Effect.provideService(make, SqlClient, sql)
     })
   )

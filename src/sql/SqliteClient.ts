@@ -42,7 +42,7 @@ export const defaultPrepareCacheSize = 200
 const walPages = 4_000
 
 /** How often opening is tried again while another process holds the file locked. */
-const openRetryLimit = 100
+const openRetryLimit = 50
 
 /** Between two tries to open, in milliseconds. */
 const openRetryMillis = 20

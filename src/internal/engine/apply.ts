@@ -95,7 +95,8 @@ const wakesNobody = (program: Program, draft: Draft): boolean =>
 const finishQuiet = (program: Program, draft: Draft): void => {
   for (const numbers of [program.finishing, program.idle]) {
     if (numbers.length === 0 || !wakesNobody(program, draft)) continue
-    for (const c of numbers) draft.set(c, Channel.finish(program.channels[c]!.rule, draft.cells[c]!))
+    const isLast = numbers === program.idle
+    for (const c of numbers) draft.set(c, Channel.finish(program.channels[c]!.rule, draft.cells[c]!, isLast))
   }
 }
 
@@ -125,6 +126,14 @@ const resetJoins = (program: Program, draft: Draft): void => {
   }
 }
 
+/** Nodes that were woken have seen everything that there was when they were. */
+const seenBy = (checkpoint: Checkpoint, tasks: ReadonlyArray<TaskWrites>): ReadonlyArray<number> => {
+  if (!tasks.some(({ woken }) => woken !== undefined)) return checkpoint.seen
+  const seen = [...checkpoint.seen]
+  for (const { woken } of tasks) if (woken !== undefined) seen[woken.number] = checkpoint.version
+  return seen
+}
+
 /** Folds tasks, which are in task order, into the next checkpoint. */
 export const applyWrites = (
   program: Program,
@@ -143,19 +152,13 @@ export const applyWrites = (
   } else if (options.isQuiet === true) {
     finishQuiet(program, draft)
   }
-  let seen = checkpoint.seen
-  for (const { woken } of tasks) {
-    if (woken === undefined) continue
-    if (seen === checkpoint.seen) seen = [...seen]
-    ;(seen as Array<number>)[woken.number] = checkpoint.version
-  }
   const hasChanged = draft.changed.size > 0
   return Result.succeed({
     step: options.step,
     version: hasChanged ? draft.version : checkpoint.version,
     cells: hasChanged ? draft.cells : checkpoint.cells,
     versions: hasChanged ? draft.versions : checkpoint.versions,
-    seen,
+    seen: seenBy(checkpoint, tasks),
     stopped: checkpoint.stopped,
     live: hasChanged ? nextLive(program, checkpoint, draft) : checkpoint.live,
     // Without a superstep, what was readable before still waits to wake its nodes.

@@ -197,6 +197,7 @@ class Channels {
   readonly list: Array<ChannelProgram> = []
   readonly numbers = new Map<string, number>()
   add(name: string, rule: Channel.Rule, codec: Codec, isState: boolean): number {
+    if (this.numbers.has(name)) throw new Error(`two channels are called "${name}"`)
     this.list.push({ name, rule, codec, isState })
     this.numbers.set(name, this.list.length - 1)
     return this.list.length - 1
@@ -266,7 +267,8 @@ const checkFlow = ({ bodies, flow, name }: Description): void => {
 const writersOf = (description: Description, from: string, channels: Channels, barriers: ReadonlyMap<string, Barrier>, reads: ReadonlyArray<number>) => {
   const { bodies, flow, name } = description
   const writers: Array<Writer> = [{ _tag: "Update" }]
-  const to = from === START ? flow.start : flow.edges?.[from]
+  // Own edges only: a node may be called "constructor".
+  const to = from === START ? flow.start : flow.edges !== undefined && Object.hasOwn(flow.edges, from) ? flow.edges[from] : undefined
   if (to === undefined) return writers
   const body = bodies[from]
   const destinations = Node.isNode(body) ? body.options.destinations : []
@@ -275,6 +277,8 @@ const writersOf = (description: Description, from: string, channels: Channels, b
     if (typeof step === "string") {
       if (step !== END) writers.push({ _tag: "Wake", node: step, channel: channels.numbers.get(branch(step))! })
     } else if ("~join" in step) {
+      // The end waits for nobody.
+      if (step["~join"] === END) continue
       const barrier = barriers.get(JSON.stringify([step["~join"], step.group ?? null]))!
       const channel = joinChannel(barrier.names, barrier.group, barrier.target)
       writers.push({ _tag: "Join", node: barrier.target, channel: channels.numbers.get(channel)! })
@@ -374,9 +378,9 @@ export const lower = (description: Description): Program => {
   const joins: Array<Join> = []
   for (const { group, names, release, target } of barriers.values()) {
     if (target === END) continue
-    const channel = isDeferred(bodies, target) ? Channel.namedBarrierAfterFinish(names) : Channel.namedBarrier(names, { release })
+    const channel = isDeferred(bodies, target) ? Channel.namedBarrierAfterFinish(names, { release }) : Channel.namedBarrier(names, { release })
     const number = channels.add(joinChannel(names, group, target), channel.rule, channelCodec(channel), false)
-    joins.push({ channel: number, node: target, names, release: isDeferred(bodies, target) ? "all" : release })
+    joins.push({ channel: number, node: target, names, release })
   }
   const place = { channels, barriers, all }
   const start: Omit<NodeProgram, "number"> = {

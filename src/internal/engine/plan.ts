@@ -2,6 +2,7 @@
 import * as Option from "effect/Option"
 import * as Channel from "../../Channel.ts"
 import type * as Send from "../../Send.ts"
+import { isFragile } from "../freeze.ts"
 import { type Checkpoint, read } from "./checkpoint.ts"
 import type { NodeProgram, Program } from "./program.ts"
 
@@ -77,7 +78,8 @@ export const plan = (program: Program, checkpoint: Checkpoint): ReadonlyArray<Ta
     }
     const input = read(program, checkpoint.cells, node.read)
     if (Option.isNone(input)) continue
-    if (key !== undefined) inputs.set(key, input.value)
+    // What cannot be frozen is a copy, and each of them needs its own.
+    if (key !== undefined && !Object.values(input.value as object).some(isFragile)) inputs.set(key, input.value)
     tasks.push(pullTask(node, input.value))
   }
   const sends = checkpoint.cells[program.tasks]!

@@ -5,9 +5,9 @@ import * as Channel from "../../Channel.ts"
 import * as Command from "../../Command.ts"
 import { InvalidUpdate, UnknownRoute } from "../../GraphError.ts"
 import * as Send from "../../Send.ts"
-import { freeze } from "../freeze.ts"
+import { freeze, freezeGiven, isFragile } from "../freeze.ts"
 import { readRecord, setKey } from "./checkpoint.ts"
-import { branch, type NodeProgram, type Program, type Writer } from "./program.ts"
+import { branch, type Codec, type NodeProgram, type Program, type Writer } from "./program.ts"
 
 export interface Write {
   readonly channel: number
@@ -22,6 +22,15 @@ const refuse = (
   writer: string,
   detail?: string
 ): Result.Result<never, InvalidUpdate> => Result.fail(new InvalidUpdate({ reason, channel, writers: [writer], detail }))
+
+/** A value as it enters the state: frozen, and where it cannot be frozen a copy, which its writer no longer holds. */
+const take = (codec: Codec, value: unknown): unknown => {
+  const given = value instanceof Channel.Overwrite ? value.value : value
+  freezeGiven(given)
+  if (!isFragile(given)) return value
+  const copy = Result.flatMap(codec.encodeWrite(value), codec.decodeWrite)
+  return Result.isSuccess(copy) ? copy.success : value
+}
 
 /** Collects the writes of one task; the first thing that is wrong ends it. */
 class Collector {
@@ -44,7 +53,7 @@ class Collector {
     if (Option.isSome(problem)) {
       this.fail(new InvalidUpdate({ reason: "InvalidValue", channel: name, writers: [this.from], detail: problem.value }))
     } else {
-      this.writes.push({ channel: number, value: freeze(value) })
+      this.writes.push({ channel: number, value: take(codec, value) })
     }
   }
 
@@ -88,8 +97,12 @@ class Collector {
         })
       )
     } else {
-      freeze(send.arg as unknown)
-      this.writes.push({ channel: this.program.tasks, value: send })
+      const given: unknown = send.arg
+      const taken = take(node.input, given)
+      // Untracked values have no copy; they are handed on as they are.
+      const arg = taken !== given && isRecord(given) && isRecord(taken) ? freeze({ ...given, ...taken }) : taken
+      const timeout = send.timeoutMillis === undefined ? undefined : { timeout: send.timeoutMillis }
+      this.writes.push({ channel: this.program.tasks, value: arg === given ? send : Send.make(send.node, arg, timeout) })
     }
   }
 
@@ -105,8 +118,12 @@ const acceptsOverwrite = (rule: Channel.Rule): boolean =>
 export const targetNames = (program: Program): ReadonlyArray<string> =>
   program.nodes.filter(({ body }) => body._tag !== "Start").map(({ name }) => name)
 
-const isRecord = (u: unknown): u is Readonly<Record<string, unknown>> =>
-  typeof u === "object" && u !== null && !Array.isArray(u)
+/** A plain object, or an instance with keys: a Map, a Promise or a Date is no record of updates. */
+const isRecord = (u: unknown): u is Readonly<Record<string, unknown>> => {
+  if (typeof u !== "object" || u === null || Array.isArray(u)) return false
+  const prototype = Object.getPrototypeOf(u) as unknown
+  return prototype === null || prototype === Object.prototype || Object.keys(u).length > 0
+}
 
 /** The updates and targets in what a node returned: a record, a Command, or a list of these. */
 const parts = (output: unknown): ReadonlyArray<unknown> =>
@@ -233,9 +250,10 @@ export const inputWrites = (program: Program, input: unknown): Result.Result<Rea
     const number = program.channelNumber.get(key)
     if (number === undefined || !allowed.includes(number)) return refuse("UnknownChannel", key, "__input__")
     if (input[key] === undefined) continue
-    setKey(kept, key, input[key])
     if (how._tag === "Start") collector.key(key, input[key])
     else collector.channel(number, input[key])
+    if (collector.error !== undefined) return collector.result
+    setKey(kept, key, collector.writes[collector.writes.length - 1]!.value)
   }
   if (how._tag !== "Start") return collector.result
   return Result.map(collector.result, () => [{ channel: how.channel, value: freeze(kept) }])

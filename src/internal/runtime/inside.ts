@@ -45,7 +45,7 @@ const climb: (program: Program, thread: string, path: ReadonlyArray<string>, che
     if (way === undefined) return yield* unknown
     const levels: Array<Level> = []
     let id = checkpoint
-    for (const { namespace, program: own } of [...way].reverse()) {
+    for (const { namespace, program: own } of way.toReversed()) {
       const found = yield* load({ saver, thread }, own, namespace, id)
       if (Option.isNone(found)) return yield* unknown
       const { inside } = metadataOf(found.value.row)

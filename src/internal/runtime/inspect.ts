@@ -1,6 +1,7 @@
 /** Reading a thread: its state at a checkpoint, its history, the graphs inside its tasks. Nothing runs. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as Result from "effect/Result"
 import type { CheckpointRow, Snapshot, Source, TaskSnapshot } from "../../Checkpoint.ts"
 import type { CheckpointerShape } from "../../Checkpointer.ts"
 import { UnknownCheckpoint, UnknownThread } from "../../GraphError.ts"
@@ -139,8 +140,8 @@ const withResults = (located: Located, checkpoint: Checkpoint, tasks: ReadonlyAr
       : []
   })
   return done.length === 0
-    ? Effect.succeed(checkpoint)
-    : Effect.fromResult(applyWrites(program, checkpoint, done, { isSuperstep: true, step: checkpoint.step }))
+    ? Result.succeed(checkpoint)
+    : applyWrites(program, checkpoint, done, { isSuperstep: true, step: checkpoint.step })
 }
 
 /** What a located checkpoint shows. */
@@ -148,8 +149,10 @@ export const snapshot: (located: Located) => Erased<Snapshot<unknown>> = Effect.
   const { isHead, place, program, row } = located
   const checkpoint = isHead ? yield* Effect.fromResult(withInputRecords(program, place)) : place.checkpoint
   const planned = plan(program, checkpoint)
-  const shown = isHead ? yield* withResults(located, checkpoint, planned) : checkpoint
-  const isOpen = (task: Task) => !isHead || place.records.get(task.id)?.status !== "done"
+  // Results that do not fold together are no state: their superstep is still to be done.
+  const folded = isHead ? withResults(located, checkpoint, planned) : Result.succeed(checkpoint)
+  const shown = Result.isSuccess(folded) ? folded.success : checkpoint
+  const isOpen = (task: Task) => !isHead || Result.isFailure(folded) || place.records.get(task.id)?.status !== "done"
   const tasks = planned.map((task) => showTask(located, task))
   return {
     values: values(program, shown),

@@ -11,8 +11,8 @@ import type { Source } from "../../Checkpoint.ts"
 import { GraphBreakpoint, GraphDrained, type InvalidUpdate, MissingInput, RecursionLimit, ReplayMismatch, StalledJoin } from "../../GraphError.ts"
 import type * as Channel from "../../Channel.ts"
 import { applyWrites, type TaskWrites } from "../engine/apply.ts"
-import { canonical } from "../engine/canonical.ts"
-import { type Checkpoint, initial, values } from "../engine/checkpoint.ts"
+import { canonical } from "../canonical.ts"
+import { type Checkpoint, initial, setKey, values } from "../engine/checkpoint.ts"
 import { hash } from "../engine/hash.ts"
 import { INPUT_TASK, isInputTask, plan, type Task } from "../engine/plan.ts"
 import type { Program } from "../engine/program.ts"
@@ -47,7 +47,7 @@ export const withInputRecords = (program: Program, place: Place): Result.Result<
 const nextNames = (tasks: ReadonlyArray<Task>): ReadonlyArray<string> => tasks.map((task) => task.node.name)
 
 /** A join that got some of its sources, and can get no more. */
-const stalledJoin = (program: Program, checkpoint: Checkpoint): StalledJoin | undefined => {
+export const stalledJoin = (program: Program, checkpoint: Checkpoint): StalledJoin | undefined => {
   for (const { channel, names, node, release } of program.joins) {
     const cell = checkpoint.cells[channel]!
     if (release !== "all" || cell._tag === "None") continue
@@ -302,7 +302,7 @@ const reportKept = (run: GraphRun, tasks: ReadonlyArray<Task>, todo: ReadonlyArr
     if (record?.status !== "done" || todo.includes(task)) return Effect.void
     const update: Record<string, unknown> = {}
     for (const { channel, value } of record.writes) {
-      if (run.program.channels[channel]!.isState) update[run.program.channels[channel]!.name] = value
+      if (run.program.channels[channel]!.isState) setKey(update, run.program.channels[channel]!.name, value)
     }
     return report(run, task, { _tag: "Done", writes: record.writes, update, graphs: record.graphs, cached: true })
   }, { discard: true })
@@ -369,8 +369,9 @@ const isStorage = (cause: Cause.Cause<unknown>): boolean =>
 /** The keys that a first input has to bring and does not. */
 export const missingKeys = (program: Program, checkpoint: Checkpoint, input: unknown): ReadonlyArray<string> =>
   program.required.filter((key) => {
-    const given = (input as Readonly<Record<string, unknown>> | undefined)?.[key]
-    return given === undefined && checkpoint.cells[program.channelNumber.get(key)!]!._tag === "None"
+    const isGiven = typeof input === "object" && input !== null && Object.hasOwn(input, key) &&
+      (input as Readonly<Record<string, unknown>>)[key] !== undefined
+    return !isGiven && checkpoint.cells[program.channelNumber.get(key)!]!._tag === "None"
   })
 
 /** Feeds an input: what was left to run is dropped, and the graph starts. Nothing is stored if the input is wrong. */
@@ -448,8 +449,8 @@ const originOf = (program: Program, input: unknown): string => {
 /** Only the keys that a graph takes as input are handed to it. */
 const pickInput = (program: Program, input: unknown): unknown => {
   if (program.input._tag !== "Start" || typeof input !== "object" || input === null) return input
-  const names = program.input.keys.map((c) => program.channels[c]!.name)
-  return Object.fromEntries(Object.entries(input).filter(([key]) => names.includes(key)))
+  const names = new Set(program.input.keys.map((c) => program.channels[c]!.name))
+  return Object.fromEntries(Object.entries(input).filter(([key]) => names.has(key)))
 }
 
 /** Runs a graph inside a task: from its start, or from where it stood if the task runs again. */

@@ -9,7 +9,7 @@ import type * as Schema from "effect/Schema"
 import * as Channel from "../../Channel.ts"
 import { CheckpointError, ConcurrentCall, InterruptMismatch } from "../../GraphError.ts"
 import { type Any, type AnyRequest, Request, type Scratchpad } from "../../Interrupt.ts"
-import { canonical } from "../engine/canonical.ts"
+import { canonical } from "../canonical.ts"
 import { hash } from "../engine/hash.ts"
 import type { Answers, StoredRequest } from "../engine/stored.ts"
 

@@ -17,7 +17,7 @@ import { type GraphBreakpoint, type GraphDrained, type InterruptMismatch, NodeTi
 import type { NodeCacheShape } from "../../NodeCache.ts"
 import type * as Policy from "../../Policy.ts"
 import { Running, type RunningShape } from "../../Running.ts"
-import { canonical } from "../engine/canonical.ts"
+import { canonical } from "../canonical.ts"
 import type { Checkpoint } from "../engine/checkpoint.ts"
 import { hash } from "../engine/hash.ts"
 import type { Task } from "../engine/plan.ts"

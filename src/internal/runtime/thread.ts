@@ -12,12 +12,12 @@ import { Checkpointer, type CheckpointerShape } from "../../Checkpointer.ts"
 import { CheckpointError, InvalidReply, MissingInput, PendingWork, UnknownCheckpoint, UnknownThread } from "../../GraphError.ts"
 import type { Reply } from "../../Interrupt.ts"
 import { output } from "../engine/checkpoint.ts"
-import { canonical } from "../engine/canonical.ts"
+import { canonical } from "../canonical.ts"
 import { inputTask, plan } from "../engine/plan.ts"
 import type { Program } from "../engine/program.ts"
 import { type Answers, emptyPlace, type Place, type StoredAnswer, type StoredRequest, type TaskRecord } from "../engine/stored.ts"
 import { commandWrites } from "../engine/writes.ts"
-import { advance, feed, inputRecords, missingKeys, withInputRecords } from "./loop.ts"
+import { advance, feed, inputRecords, missingKeys, stalledJoin, withInputRecords } from "./loop.ts"
 import { decodeRequest, showRequest } from "./requests.ts"
 import { drive, makeRun, type RootOptions } from "./root.ts"
 import { Commits, type Durability, load, metadataOf, Session, type StoredMetadata, type ThreadRun } from "./session.ts"
@@ -243,7 +243,12 @@ const answered = (
 // Running
 // ---------------------------------------------------------------------------
 
-const outputAt = (opened: Opened): unknown => output(opened.program, opened.place.checkpoint)
+/** What a thread with nothing left to run has come to: its output, or the stall of a join. */
+const resultAt = (opened: Opened): Erased<unknown> =>
+  Effect.flatMap(Effect.fromResult(withInputRecords(opened.program, opened.place)), (checkpoint) => {
+    const stalled = stalledJoin(opened.program, checkpoint)
+    return stalled === undefined ? Effect.succeed(output(opened.program, checkpoint)) : Effect.fail(stalled)
+  })
 
 /** Goes on from where the thread stands; what has been answered is answered. */
 const goOn = (opened: Opened, options: ThreadOptions, place: Place): Erased<unknown> =>
@@ -275,7 +280,7 @@ const beginStart: (opened: Opened, options: ThreadOptions, input: unknown, key: 
     if (opened.row === undefined) return yield* beginInput(opened, options, input, start)
     const tasks = yield* planAt(opened.program, opened.place)
     if (metadataOf(opened.row).start === start || key === undefined) {
-      return tasks.length === 0 ? outputAt(opened) : yield* goOn(opened, options, opened.place)
+      return yield* (tasks.length === 0 ? resultAt(opened) : goOn(opened, options, opened.place))
     }
     yield* nothingPending(opened)
     return yield* beginInput(opened, options, input, start)
@@ -341,7 +346,8 @@ export const runThread: (program: Program, thread: string, begin: Begin, options
       case "Continue": {
         yield* known(opened)
         const tasks = yield* planAt(program, opened.place)
-        return tasks.length === 0 ? outputAt(opened) : yield* goOn(opened, options, opened.isHead ? opened.place : { ...opened.place, records: new Map() })
+        if (tasks.length === 0) return yield* resultAt(opened)
+        return yield* goOn(opened, options, opened.isHead ? opened.place : { ...opened.place, records: new Map() })
       }
     }
   }
