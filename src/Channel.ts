@@ -626,8 +626,8 @@ const updateBarrier = (
 ): Updated => {
   if (writes.length === 0) return Result.succeed(cell)
   const before = Option.isSome(cell) ? cell.value as Arrivals : nobody
-  const stranger = writes.find((write) => !names.includes(write as string))
-  if (stranger !== undefined) return refusal(channel, "UnknownName", { detail: `${String(stranger)}` })
+  const stranger = writes.findIndex((write) => !names.includes(write as string))
+  if (stranger >= 0) return refusal(channel, "UnknownName", { detail: String(writes[stranger]) })
   const seen = names.filter((name) => before.seen.includes(name) || writes.includes(name))
   return seen.length === before.seen.length ? Result.succeed(cell) : held({ ...before, seen })
 }

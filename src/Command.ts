@@ -132,6 +132,25 @@ export const resume = <R extends Reply.Any>(
   })
 
 /**
+ * The input that begins a piece of work unless it has begun: `thread.start` as it stands in `thread.stream`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class Start<out I> extends Data.TaggedClass("Start")<{
+  readonly input: I
+  readonly key: string | undefined
+}> {}
+
+/**
+ * Begins a piece of work unless it has begun, in `thread.stream` and `thread.events`; `thread.start` is short for it.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const start = <I>(input: I, options?: { readonly key?: string }): Start<I> => new Start({ input, key: options?.key })
+
+/**
  * The input that goes on where a thread stands, without anything new.
  *
  * @category models

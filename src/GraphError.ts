@@ -116,7 +116,7 @@ export class RecursionLimit extends Data.TaggedError("RecursionLimit")<{
  */
 export class MissingInput extends Data.TaggedError("MissingInput")<{ readonly keys: ReadonlyArray<string> }> {
   override get message(): string {
-    return `the input lacks ${list(this.keys)}`
+    return this.keys.length === 0 ? "the input brings nothing to run on" : `the input lacks ${list(this.keys)}`
   }
 }
 
@@ -337,7 +337,7 @@ export class UnknownNode extends Data.TaggedError("UnknownNode")<{
   readonly allowed: ReadonlyArray<string>
 }> {
   override get message(): string {
-    return `there is no node "${this.node}" to act as; it is one of ${list(this.allowed)}`
+    return `there is no node "${this.node}"; it is one of ${list(this.allowed)}`
   }
 }
 
@@ -423,6 +423,7 @@ export type EngineError =
   | NoParentGraph
   | ConcurrentCall
   | ReplayMismatch
+  | UnknownNode
 
 /**
  * What storage and the rules of threads add to the failures of a run on a thread.

@@ -10,7 +10,8 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 
 /**
- * Keeps encoded results. A key is made of graph, node and input: `scope` names graph and node, for `clear`.
+ * Keeps encoded results. `scope` is the id that a cache policy gives, or else a name for one node of one graph in this process; the key is
+ * made of the input.
  *
  * @category models
  * @since 0.1.0

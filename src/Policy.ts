@@ -128,6 +128,8 @@ export const timeout = (input: TimeoutInput): Timeout =>
  * @since 0.1.0
  */
 export interface Cache {
+  /** What computes the result, for nodes that share results across graphs and processes. */
+  readonly id: string | undefined
   /** What is equal. By default the canonical encoding of the whole input. */
   readonly key: ((input: unknown) => string) | undefined
   /** How long a result is good for, in milliseconds; for ever by default. */
@@ -135,15 +137,19 @@ export interface Cache {
 }
 
 /**
- * Lets a stored result stand for a run on an equal input. Needs the `NodeCache` service where the graph runs.
+ * Lets a stored result stand for a run on an equal input. Needs the `NodeCache` service where the graph runs. Results are shared by the
+ * runs of this very graph in this process; nodes that give the same `id`, which names what is computed and its version, share theirs
+ * everywhere. Pauses, failures and what rests on an answer are never kept.
  *
  * @category constructors
  * @since 0.1.0
  */
 export const cache = <Input = unknown>(options?: {
+  readonly id?: string
   readonly key?: (input: Input) => string
   readonly ttl?: Duration.Input
 }): Cache => ({
+  id: options?.id,
   key: options?.key as ((input: unknown) => string) | undefined,
   ttlMillis: options?.ttl === undefined ? undefined : positiveMillis("a cache ttl", options.ttl)
 })

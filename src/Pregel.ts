@@ -44,6 +44,12 @@ export interface Node<out E, out R> {
   readonly erased: PregelNode
 }
 
+/** Any node. It names no errors or services, so that those of a node written in place are inferred from the node alone. */
+interface AnyNode {
+  readonly [NodeTypeId]: object
+  readonly erased: PregelNode
+}
+
 /**
  * A node: it runs when a channel that it subscribes to has changed, reads one channel or a record of several, and writes its result.
  *
@@ -124,7 +130,7 @@ export const make = <
   const C extends State.Fields,
   const I extends (keyof C & string) | ReadonlyArray<keyof C & string>,
   const O extends (keyof C & string) | ReadonlyArray<keyof C & string>,
-  N extends Readonly<Record<string, Node<any, any>>>
+  N extends Readonly<Record<string, AnyNode>>
 >(
   name: string,
   options: Policy.Limits & {

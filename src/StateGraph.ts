@@ -276,7 +276,7 @@ type FanOut<S extends State.Any, O, To> = To extends ReadonlyArray<infer T>
 type CheckTo<S extends State.Any, O, To> = [FanOut<S, O, To>] extends [never] ? unknown : Problem<FanOut<S, O, To>>
 
 type CheckEdge<S extends State.Any, O, K, To> = K extends keyof O
-  ? [Gone<O[K]>] extends [never] ? CheckTo<S, O, To>
+  ? [Gone<O[K]> | (O[K] extends Sub<any> ? ParentGoto<ParentOf<O[K]>> : never)] extends [never] ? CheckTo<S, O, To>
   : Problem<`node "${K & string}" has edges and goes elsewhere by Command: a node has one kind of routing`>
   : unknown
 

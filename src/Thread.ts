@@ -57,10 +57,14 @@ export interface ContinueOptions extends RunOptions {
 type Failure<E, Q extends AnyRequest> = Exclude<E, Command.ParentCommand<any, any>> | EngineError | ThreadError | Paused<Q>
 type Paused<Q extends AnyRequest> = [Q] extends [never] ? never : GraphInterrupt<Q>
 
+/** Where a Command from outside may go. */
+type Target<O> = (keyof O & string) | Command.END | Send.Any
+
 /** What a thread may be given to run on. */
-type Input<S extends State.Any, Q extends AnyRequest> =
+type Input<S extends State.Any, O, Q extends AnyRequest> =
   | State.PartialInput<S>
-  | Command.Command<State.Update<S> | ReadonlyArray<State.Update<S>>, string | Send.Any>
+  | Command.Command<State.Update<S> | ReadonlyArray<State.Update<S>>, Target<O>>
+  | Command.Start<State.Input<S>>
   | Command.Resume<ReplyFor<Q>>
   | Command.Continue
 
@@ -76,7 +80,7 @@ export interface Thread<in out S extends State.Any, out O, out E, out R, in out 
    * Runs the graph on an input, on top of what the thread holds. A thread with unfinished work refuses, unless `pending: "discard"` says to drop it.
    */
   readonly invoke: (
-    input: State.PartialInput<S> | Command.Command<State.Update<S>, string | Send.Any>,
+    input: State.PartialInput<S> | Command.Command<State.Update<S> | ReadonlyArray<State.Update<S>>, Target<O>>,
     options?: RunOptions & { readonly pending?: "fail" | "discard" }
   ) => Effect.Effect<State.Output<S>, Failure<E, Q>, R | Checkpointer>
   /** Idempotent: a new thread runs, an unfinished one goes on, a finished one gives its result. Another `key` is another piece of work. */
@@ -89,19 +93,19 @@ export interface Thread<in out S extends State.Any, out O, out E, out R, in out 
     replies: ReplyFor<Q> | ReadonlyArray<ReplyFor<Q>>,
     options?: RunOptions & {
       readonly update?: State.Update<S>
-      readonly goto?: string | Send.Any | ReadonlyArray<string | Send.Any>
+      readonly goto?: Target<O> | ReadonlyArray<Target<O>>
     }
   ) => Effect.Effect<State.Output<S>, Failure<E, Q>, R | Checkpointer>
   /** Goes on where the thread stands. A paused thread reports its requests again. */
   readonly continue: (options?: ContinueOptions) => Effect.Effect<State.Output<S>, Failure<E, Q>, R | Checkpointer>
   /** The events of a run. A paused run delivers them all, then one `paused` event, then the failure. */
   readonly stream: <const M extends Event.Mode>(
-    input: Input<S, Q>,
+    input: Input<S, O, Q>,
     options: RunOptions & Event.StreamOptions<M> & { readonly pending?: "fail" | "discard" }
   ) => Stream.Stream<Event.Of<S, O, M> | Event.Paused, Failure<E, Q>, R | Checkpointer>
   /** The same events; a pause ends the stream normally. */
   readonly events: <const M extends Event.Mode>(
-    input: Input<S, Q>,
+    input: Input<S, O, Q>,
     options: RunOptions & Event.StreamOptions<M> & { readonly pending?: "fail" | "discard" }
   ) => Stream.Stream<Event.Of<S, O, M> | Event.Paused, Exclude<Failure<E, Q>, GraphInterrupt<Q>>, R | Checkpointer>
   /** What the thread holds, at its head or at a checkpoint. At the head, with what finished tasks of an unfinished superstep have written. */
@@ -166,6 +170,7 @@ const beginOf = (input: unknown, pending: "fail" | "discard" | undefined): Begin
   if (input instanceof Command.Resume) {
     return { _tag: "Resume", replies: input.replies as ReadonlyArray<Reply.Any>, update: input.update, goto: input.goto }
   }
+  if (input instanceof Command.Start) return { _tag: "Start", input: input.input as unknown, key: input.key }
   if (input instanceof Command.Continue) return { _tag: "Continue" }
   if (Command.isCommand(input)) return { _tag: "Command", update: input.update, goto: input.goto }
   return { _tag: "Input", input, pending: pending ?? "fail" }

@@ -1,6 +1,7 @@
 /**
- * What the pages say is so. The `ts` blocks of a page are one module, in order, unless a fence says `nocheck`: all pages type-check together,
- * and every `// => value` behind a statement is what the statement gives, or prints, when the page is run.
+ * What the pages say is so. The `ts` blocks of a page are one module, in order, unless a fence says `nocheck`: all pages
+ * type-check together, and every `// => value` behind a statement is what the statement gives, or prints, when the page is
+ * run.
  */
 import { parse } from "@babel/parser"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
@@ -23,6 +24,7 @@ const filesBelow = (folder: string): ReadonlyArray<string> =>
   readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
     if (ignored.has(entry.name) || (entry.isDirectory() && entry.name.startsWith("."))) return []
     const path = `${folder}${entry.name}`
+    if (path === "docs/api") return []
     return entry.isDirectory() ? [`${path}/`, ...filesBelow(`${path}/`)] : [path]
   })
 
@@ -59,16 +61,13 @@ interface Claim {
   readonly expected: string
 }
 
-type Node =
-  & {
-    readonly type: string
-    readonly start: number
-    readonly end: number
-    readonly loc: { readonly start: { readonly line: number } }
-  }
-  & Readonly<
-    Record<string, unknown>
-  >
+interface Placed {
+  readonly start: number
+  readonly end: number
+  readonly loc: { readonly start: { readonly line: number } }
+}
+
+type Node = Placed & { readonly type: string } & Readonly<Record<string, unknown>>
 
 /** Every node of a syntax tree. */
 function* nodesOf(value: unknown): Generator<Node> {
@@ -89,12 +88,7 @@ const subjectOf = (source: string, expression: Node): string => {
   return isLog ? source.slice(args![0]!.start, args!.at(-1)!.end) : source.slice(expression.start, expression.end)
 }
 
-type Comment = {
-  readonly value: string
-  readonly start: number
-  readonly end: number
-  readonly loc: { readonly start: { readonly line: number } }
-}
+type Comment = Placed & { readonly value: string }
 
 /** A comment with those on the lines right below it, as one text. */
 const textFrom = (comments: ReadonlyArray<Comment>, first: Comment): string => {
@@ -131,9 +125,12 @@ const claimsOf = (source: string): ReadonlyArray<Claim> => {
 }
 
 /** Prints one line of JSON for each claim that was met on the way. */
-const prelude = "import { inspect as __inspect } from 'node:util'; " +
-  "const __show = (value: unknown) => __inspect(value, { depth: null, breakLength: Infinity, compact: true, sorted: true, showHidden: false }); " +
-  "const __claim = (line: number, actual: unknown, expected: unknown) => console.log('@claim ' + JSON.stringify([line, __show(actual), __show(expected)])); "
+const prelude = [
+  "import { inspect as __inspect } from 'node:util'",
+  "const __show = (value) => __inspect(value, { depth: null, breakLength: Infinity, compact: true, sorted: true })",
+  "const __claim = (...[line, actual, expected]) => console.log('@claim ' + JSON.stringify([line, __show(actual), __show(expected)]))",
+  ""
+].join("; ")
 
 /** The module that is run: each claim compares. */
 const withClaims = (source: string): string => {

@@ -378,8 +378,10 @@ export const lower = (description: Description): Program => {
   const joins: Array<Join> = []
   for (const { group, names, release, target } of barriers.values()) {
     if (target === END) continue
+    const key = joinChannel(names, group, target)
+    if (channels.numbers.has(key)) wrong(name, `the join "${key}" stands for two: name its group differently`)
     const channel = isDeferred(bodies, target) ? Channel.namedBarrierAfterFinish(names, { release }) : Channel.namedBarrier(names, { release })
-    const number = channels.add(joinChannel(names, group, target), channel.rule, channelCodec(channel), false)
+    const number = channels.add(key, channel.rule, channelCodec(channel), false)
     joins.push({ channel: number, node: target, names, release })
   }
   const place = { channels, barriers, all }

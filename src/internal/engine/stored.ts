@@ -80,7 +80,6 @@ interface CheckpointData {
   readonly version: number
   readonly versions: Pairs
   readonly seen: Pairs
-  readonly stopped: number
   readonly cells: ReadonlyArray<readonly [string, Schema.Json]>
   readonly cleared?: ReadonlyArray<string>
   readonly folded?: ReadonlyArray<string>
@@ -233,7 +232,6 @@ const keyframeData = (program: Program, place: Place): Result.Result<CheckpointD
       version: checkpoint.version,
       versions: written.map((number) => [program.channels[number]!.name, checkpoint.versions[number]!] as const),
       seen: program.nodes.flatMap(({ name, number }) => checkpoint.seen[number]! > 0 ? [[name, checkpoint.seen[number]!] as const] : []),
-      stopped: checkpoint.stopped,
       cells,
       ...graphsOf([...place.graphs]),
       ...(up.length > 0 ? { up } : {}),
@@ -253,7 +251,6 @@ const changeData = (program: Program, before: Place, after: Place, isInput: bool
     version: now.version,
     versions: changed.map((c) => [nameOf(c), now.versions[c]!] as const),
     seen: program.nodes.flatMap(({ name, number }) => now.seen[number] !== old.seen[number] ? [[name, now.seen[number]!] as const] : []),
-    stopped: now.stopped,
     cells,
     ...(cleared.length > 0 ? { cleared: cleared.map(nameOf) } : {}),
     ...(folded.length > 0 ? { folded: folded.map(nameOf) } : {}),
@@ -413,7 +410,6 @@ class Rebuild {
   up: Array<Write> = []
   origin = ""
   version = 0
-  stopped = 0
   changesLength = 0
 
   constructor(program: Program) {
@@ -428,7 +424,6 @@ class Rebuild {
     for (const name of data.cleared ?? []) this.cells.json.delete(name)
     for (const [name, json] of data.cells) this.cells.json.set(name, json)
     this.version = data.version
-    this.stopped = data.stopped
     this.origin = data.origin ?? this.origin
   }
 
@@ -504,7 +499,8 @@ export const decodeCheckpoint = (
           cells,
           versions: numbered(program.channels.length, program.channelNumber, built.versions),
           seen: numbered(program.nodes.length, program.nodeNumber, built.seen),
-          stopped: built.stopped,
+          // Of a run, not of the thread: the rows of a run that was resumed are those of one that was not.
+          stopped: 0,
           live: liveOf(program, cells),
           updated: undefined
         },

@@ -24,12 +24,18 @@ const refuse = (
 ): Result.Result<never, InvalidUpdate> => Result.fail(new InvalidUpdate({ reason, channel, writers: [writer], detail }))
 
 /** A value as it enters the state: frozen, and where it cannot be frozen a copy, which its writer no longer holds. */
-const take = (codec: Codec, value: unknown): unknown => {
+const take = (codec: Codec, value: unknown): Result.Result<unknown, string> => {
+  const problem = codec.validate(value)
+  if (Option.isSome(problem)) return Result.fail(problem.value)
   const given = value instanceof Channel.Overwrite ? value.value : value
-  freezeGiven(given)
-  if (!isFragile(given)) return value
-  const copy = Result.flatMap(codec.encodeWrite(value), codec.decodeWrite)
-  return Result.isSuccess(copy) ? copy.success : value
+  try {
+    freezeGiven(given)
+  } catch (cause) {
+    // A value too deep for the call stack.
+    return Result.fail(String(cause))
+  }
+  if (!isFragile(given)) return Result.succeed(value)
+  return Result.orElse(Result.flatMap(codec.encodeWrite(value), codec.decodeWrite), () => Result.succeed(value))
 }
 
 /** Collects the writes of one task; the first thing that is wrong ends it. */
@@ -49,11 +55,11 @@ class Collector {
 
   channel(number: number, value: unknown): void {
     const { codec, name } = this.program.channels[number]!
-    const problem = codec.validate(value)
-    if (Option.isSome(problem)) {
-      this.fail(new InvalidUpdate({ reason: "InvalidValue", channel: name, writers: [this.from], detail: problem.value }))
+    const taken = take(codec, value)
+    if (Result.isFailure(taken)) {
+      this.fail(new InvalidUpdate({ reason: "InvalidValue", channel: name, writers: [this.from], detail: taken.failure }))
     } else {
-      this.writes.push({ channel: number, value: take(codec, value) })
+      this.writes.push({ channel: number, value: taken.success })
     }
   }
 
@@ -86,24 +92,23 @@ class Collector {
 
   send(send: Send.Any): void {
     const node = this.program.nodes[this.program.nodeNumber.get(send.node)!]!
-    const problem = node.input.validate(send.arg)
-    if (Option.isSome(problem)) {
-      this.fail(
+    const given: unknown = send.arg
+    const taken = take(node.input, given)
+    if (Result.isFailure(taken)) {
+      return this.fail(
         new InvalidUpdate({
           reason: "InvalidValue",
           channel: this.program.channels[this.program.tasks]!.name,
           writers: [this.from],
-          detail: `a Send to "${send.node}" brings an input it does not take: ${problem.value}`
+          detail: `a Send to "${send.node}" brings an input it does not take: ${taken.failure}`
         })
       )
-    } else {
-      const given: unknown = send.arg
-      const taken = take(node.input, given)
-      // Untracked values have no copy; they are handed on as they are.
-      const arg = taken !== given && isRecord(given) && isRecord(taken) ? freeze({ ...given, ...taken }) : taken
-      const timeout = send.timeoutMillis === undefined ? undefined : { timeout: send.timeoutMillis }
-      this.writes.push({ channel: this.program.tasks, value: arg === given ? send : Send.make(send.node, arg, timeout) })
     }
+    // Untracked values have no copy; they are handed on as they are.
+    const isMixed = taken.success !== given && isRecord(given) && isRecord(taken.success)
+    const arg = isMixed ? freeze({ ...given, ...taken.success as object }) : taken.success
+    const timeout = send.timeoutMillis === undefined ? undefined : { timeout: send.timeoutMillis }
+    this.writes.push({ channel: this.program.tasks, value: arg === given ? send : Send.make(send.node, arg, timeout) })
   }
 
   get result(): Result.Result<ReadonlyArray<Write>, WriteError> {

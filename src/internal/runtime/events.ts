@@ -3,6 +3,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as Checkpoint from "../../Checkpoint.ts"
 import type * as Event from "../../Event.ts"
+import type { Waits } from "./timeouts.ts"
 
 /** Where the events of a run go, and which of them. */
 export interface Sink {
@@ -10,6 +11,8 @@ export interface Sink {
   /** Whether events of nested graphs are shown. */
   readonly subgraphs: boolean
   readonly offer: (event: Event.Any) => Effect.Effect<void>
+  /** How long the run has waited in `offer`. */
+  readonly waits: Waits
 }
 
 /** Whether any event of this mode is wanted from a graph at this path. */

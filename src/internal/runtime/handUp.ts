@@ -50,13 +50,26 @@ const valuesOf = (
   return Option.isNone(final) ? [] : [final.value]
 }
 
+/** Whether a command with which the graph left writes a key again that holds one value: the command came last. */
+const isReplaced = (parent: Program, exit: Parameters<HandUp>[1], key: string): boolean => {
+  const at = parent.channelNumber.get(key)
+  if (exit._tag !== "Parent" || at === undefined || !keepsLast(parent.channels[at]!.rule)) return false
+  return exit.commands.some(({ update }) =>
+    (Array.isArray(update) ? update as ReadonlyArray<unknown> : [update]).some((part) =>
+      typeof part === "object" && part !== null && Object.hasOwn(part, key) && (part as Record<string, unknown>)[key] !== undefined
+    )
+  )
+}
+
 /** A list of updates, of which the n-th holds the n-th write of every key. */
-export const handUp: HandUp = (parent, { checkpoint, program, up }) => {
+export const handUp: HandUp = (parent, exit) => {
+  const { checkpoint, program, up } = exit
   const updates: Array<Record<string, unknown>> = []
   const shown = program.output._tag === "Value" ? [program.output.channel] : program.output.channels
   for (const [number, writes] of Map.groupBy(up, ({ channel }) => channel)) {
     if (!shown.includes(number)) continue
     const own = program.channels[number]!
+    if (isReplaced(parent, exit, own.name)) continue
     const values = valuesOf(parent, own, checkpoint.cells[number]!, writes.map(({ value }) => value))
     for (const [index, value] of values.entries()) setKey(updates[index] ??= {}, own.name, value)
   }

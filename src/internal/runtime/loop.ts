@@ -3,12 +3,11 @@
  * task order, commit, repeat. A graph inside a task is the same loop, one level
  * down.
  */
-import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type { Source } from "../../Checkpoint.ts"
-import { GraphBreakpoint, GraphDrained, type InvalidUpdate, MissingInput, RecursionLimit, ReplayMismatch, StalledJoin } from "../../GraphError.ts"
+import { type CheckpointError, GraphBreakpoint, GraphDrained, type InvalidUpdate, MissingInput, NodeTimeout, RecursionLimit, ReplayMismatch, StalledJoin } from "../../GraphError.ts"
 import type * as Channel from "../../Channel.ts"
 import { applyWrites, type TaskWrites } from "../engine/apply.ts"
 import { canonical } from "../canonical.ts"
@@ -19,9 +18,10 @@ import type { Program } from "../engine/program.ts"
 import { emptyPlace, encodeWrites, handedUp, type Graphs, type Place, type TaskRecord } from "../engine/stored.ts"
 import { inputWrites, type Write } from "../engine/writes.ts"
 import { offerTraced, wants } from "./events.ts"
-import { type Inside, load, placeKey, Session } from "./session.ts"
+import { type Inside, isFault, load, placeKey, Session } from "./session.ts"
 import { announce, askedOf, execute, failureOf, type Outcomes, recordOf, report } from "./superstep.ts"
 import { type Erased, type GraphExit, type GraphRun, type NestedCall, type Nest, type Outcome, type Shared, superstepId } from "./task.ts"
+import { bounded } from "./timeouts.ts"
 
 // ---------------------------------------------------------------------------
 // Where a superstep starts
@@ -36,12 +36,18 @@ export const inputRecords = (place: Place): ReadonlyArray<readonly [string, Done
 
 /** The machine with the writes of Commands from outside, which wait beside the checkpoint until the superstep ends. */
 export const withInputRecords = (program: Program, place: Place): Result.Result<Checkpoint, InvalidUpdate> => {
-  let checkpoint: Result.Result<Checkpoint, InvalidUpdate> = Result.succeed(place.checkpoint)
+  const settled: Result.Result<Checkpoint, InvalidUpdate> = Result.succeed(place.checkpoint)
+  let checkpoint = settled
   for (const [id, { writes }] of inputRecords(place)) {
     checkpoint = Result.flatMap(checkpoint, (before) =>
       applyWrites(program, before, [{ id, name: "__input__", woken: undefined, writes }], { isSuperstep: false, step: before.step }))
   }
-  return checkpoint
+  if (checkpoint === settled) return checkpoint
+  // If they woke nobody, what waits for the finish is next.
+  return Result.flatMap(checkpoint, (after) =>
+    plan(program, after).length > 0
+      ? Result.succeed(after)
+      : applyWrites(program, after, [], { isSuperstep: false, isQuiet: true, step: after.step }))
 }
 
 const nextNames = (tasks: ReadonlyArray<Task>): ReadonlyArray<string> => tasks.map((task) => task.node.name)
@@ -230,7 +236,8 @@ const endOf = (run: GraphRun, tasks: ReadonlyArray<Task>, outcomes: Outcomes): E
     commands: parents.flatMap(({ commands }) => commands),
     program: run.program,
     checkpoint,
-    up: [...upOf(run), ...handedUp(run.program, finished.map(({ id, record }) => ({ id, writes: record.writes })))]
+    up: [...upOf(run), ...handedUp(run.program, finished.map(({ id, record }) => ({ id, writes: record.writes })))],
+    head: headOf(run)
   }))
 }
 
@@ -330,6 +337,7 @@ const superstep: (run: GraphRun) => Erased<GraphExit | undefined> = Effect.fnUnt
     })
   )
   if (tasks.some((task) => task.node.body._tag !== "Start")) run.stepsLeft--
+  if (run.holder !== undefined) yield* run.holder.heartbeat
   noteUp(run, finished)
   yield* advance(run, next, "loop", finished)
   run.isResumed = false
@@ -345,7 +353,7 @@ export const runLoop: (run: GraphRun) => Erased<GraphExit> = Effect.fnUntraced(f
         if (end !== undefined) return end
       }
     }),
-    (cause) => Effect.ignore(Effect.andThen(run.session?.settle ?? Effect.void, isStorage(cause) ? Effect.void : flush(run)))
+    (cause) => Effect.ignore(Effect.andThen(run.session?.settle ?? Effect.void, isFault(run.shared.thread, cause) ? Effect.void : flush(run)))
   )
   if (run.session !== undefined && keepsAtExit(run, exit)) yield* flush(run)
   return exit
@@ -356,11 +364,13 @@ const keepsAtExit = (run: GraphRun, exit: GraphExit): boolean =>
   run.namespace === "" || exit._tag === "Paused" || exit._tag === "Stopped" || run.session!.run.durability !== "exit" ||
   run.session!.isKept
 
-const isStorage = (cause: Cause.Cause<unknown>): boolean =>
-  cause.reasons.some((reason) => {
-    const tag = Cause.isFailReason(reason) ? (reason.error as { readonly _tag?: unknown } | null)?._tag : undefined
-    return tag === "CheckpointError" || tag === "ThreadConflict"
-  })
+/** Bounds a run as its graph or its caller says. */
+export const withRunTimeout = <A>(run: GraphRun, effect: Erased<A>): Erased<A> => {
+  const millis = run.limits.runMillis
+  if (millis === undefined) return effect
+  const error = (elapsedMillis: number) => new NodeTimeout({ kind: "run", nodes: [], timeoutMillis: millis, elapsedMillis })
+  return bounded(effect, { waits: run.shared.sink?.waits, millis, error })
+}
 
 // ---------------------------------------------------------------------------
 // Inputs
@@ -422,8 +432,9 @@ const nestedSession: (
   const key = placeKey(inside, namespace)
   const isKept = call.persistence === "thread"
   const options = { run: thread, program: call.program, namespace, inside, isKept }
-  // A task that never ran before has no graph inside it that was stored.
-  const hasRun = run.isResumed || run.nested.has(key)
+  // A task that never ran before has no graph inside it that was stored. In durability `exit` it may have run before the
+  // checkpoint that it starts from is stored: a process that dies between the two leaves the graph inside.
+  const hasRun = run.isResumed || run.nested.has(key) || thread.durability === "exit"
   run.nested.add(key)
   const head = hasRun ? yield* thread.saver.head(thread.thread, key, thread.branch) : undefined
   if (head?._tag === "Some") {
@@ -458,7 +469,8 @@ export const nest: Nest = Effect.fnUntraced(function*(run: GraphRun, task: Task,
   const namespace = nestedNamespace(run, task, call.key)
   const input = pickInput(call.program, call.input)
   const origin = originOf(call.program, input)
-  const session = yield* nestedSession(run, task, call, namespace, origin)
+  const session = yield* Effect.tapError(nestedSession(run, task, call, namespace, origin), (error) =>
+    Effect.sync(() => run.shared.thread?.faults.add(error as CheckpointError)))
   const limits = { ...call.program.limits, ...run.shared.overrides }
   const child: GraphRun = {
     shared: run.shared,
@@ -472,7 +484,8 @@ export const nest: Nest = Effect.fnUntraced(function*(run: GraphRun, task: Task,
     stepsLeft: limits.recursionLimit,
     isResumed: true,
     nested: new Set(),
-    nest
+    nest,
+    holder: call.holder
   }
   if (session !== undefined && session.isAtHead) {
     // A graph that is a node goes on where it stood, whatever its parent's state has become since.
@@ -486,7 +499,7 @@ export const nest: Nest = Effect.fnUntraced(function*(run: GraphRun, task: Task,
     child.isResumed = false
     yield* feed(child, input)
   }
-  return yield* runLoop(child)
+  return yield* withRunTimeout({ ...child, limits: call.program.limits }, runLoop(child))
 }) as Nest
 
 export type { Shared }

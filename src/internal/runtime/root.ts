@@ -1,16 +1,16 @@
 /** A run at the root: what it starts from, and what it ends with for the one who started it. */
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Random from "effect/Random"
-import { NodeTimeout, NoParentGraph } from "../../GraphError.ts"
+import { NoParentGraph, UnknownNode } from "../../GraphError.ts"
 import { GraphInterrupt } from "../../Interrupt.ts"
 import { NodeCache } from "../../NodeCache.ts"
 import { initial, output } from "../engine/checkpoint.ts"
 import type { Limits, Program } from "../engine/program.ts"
 import type { Answers } from "../engine/stored.ts"
+import { targetNames } from "../engine/writes.ts"
 import type { Sink } from "./events.ts"
-import { feed, nest, runLoop } from "./loop.ts"
+import { feed, nest, runLoop, withRunTimeout } from "./loop.ts"
 import type { Session, ThreadRun } from "./session.ts"
 import { pendingOf } from "./superstep.ts"
 import type { Erased, GraphExit, GraphRun } from "./task.ts"
@@ -26,12 +26,21 @@ export interface RootOptions {
 const hasCache = (program: Program): boolean =>
   program.nodes.some((node) => node.cache !== undefined || (node.body._tag === "Graph" && hasCache(node.body.program)))
 
+/** Breakpoints that a run brings have to name nodes that there are. */
+const checkStops = (program: Program, { after = [], before = [] }: Partial<Limits>): Effect.Effect<void, UnknownNode> => {
+  const unknown = [...before, ...after].find((name) => name !== "*" && !program.nodeNumber.has(name))
+  return unknown === undefined
+    ? Effect.void
+    : Effect.fail(new UnknownNode({ node: unknown, allowed: [...targetNames(program), "*"] }))
+}
+
 /** The run of a graph at the root. */
 export const makeRun: (
   program: Program,
   options: RootOptions,
   on?: { readonly thread: ThreadRun; readonly session: Session; readonly answers: Answers }
-) => Effect.Effect<GraphRun> = Effect.fnUntraced(function*(program, options, on) {
+) => Effect.Effect<GraphRun, UnknownNode> = Effect.fnUntraced(function*(program, options, on) {
+  yield* checkStops(program, options.overrides)
   const cache = hasCache(program) ? Option.getOrUndefined(yield* Effect.serviceOption(NodeCache)) : undefined
   const seed = options.seed ?? (on === undefined ? String(yield* Random.nextInt) : "")
   const limits = { ...program.limits, ...options.overrides }
@@ -42,6 +51,7 @@ export const makeRun: (
       cache,
       answers: on?.answers ?? new Map(),
       seed,
+      random: yield* Random.Random,
       overrides: options.overrides,
       drain: undefined
     },
@@ -55,7 +65,8 @@ export const makeRun: (
     stepsLeft: limits.recursionLimit,
     isResumed: on !== undefined,
     nested: new Set(),
-    nest
+    nest,
+    holder: undefined
   }
 })
 
@@ -90,21 +101,8 @@ const conclude = (run: GraphRun, exit: GraphExit): Effect.Effect<unknown, unknow
   }
 }
 
-const withRunTimeout = (run: GraphRun, effect: Erased<unknown>): Erased<unknown> => {
-  const millis = run.limits.runMillis
-  if (millis === undefined) return effect
-  return Effect.flatMap(Clock.currentTimeMillis, (started) =>
-    Effect.timeoutOrElse(effect, {
-      duration: millis,
-      orElse: () =>
-        Effect.flatMap(Clock.currentTimeMillis, (now) =>
-          Effect.fail(new NodeTimeout({ kind: "run", nodes: [], timeoutMillis: millis, elapsedMillis: now - started })))
-    }))
-}
-
 /** Runs a graph from where it stands to its end, as its caller sees it. */
-export const drive = (run: GraphRun): Erased<unknown> =>
-  withRunTimeout(run, Effect.flatMap(runLoop(run), (exit) => conclude(run, exit)))
+export const drive = (run: GraphRun): Erased<unknown> => Effect.flatMap(withRunTimeout(run, runLoop(run)), (exit) => conclude(run, exit))
 
 /** Runs a graph on an input, without a thread. */
 export const runOnce = (program: Program, input: unknown, options: RootOptions): Erased<unknown> =>

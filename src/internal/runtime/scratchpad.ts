@@ -42,6 +42,8 @@ export class AttemptScratchpad implements Scratchpad {
   /** What ends the task whatever else it did: the engine's own failure. */
   failure: ConcurrentCall | CheckpointError | undefined = undefined
   mismatch: InterruptMismatch | undefined = undefined
+  /** Whether a question was answered. */
+  isAnswered = false
 
   constructor(place: Place, answers: Answers) {
     this.#place = place
@@ -65,6 +67,7 @@ export class AttemptScratchpad implements Scratchpad {
     const answer = this.#answers.get(request.id)
     const text = canonical(encoded.success)
     if (answer !== undefined && answer.payload === text) {
+      this.isAnswered = true
       if (key === undefined) this.#ordinals.set(tag, ordinal + 1)
       const decoded = Channel.decode(Channel.lastValue(interrupt.answer), answer.answer)
       return Result.isFailure(decoded)

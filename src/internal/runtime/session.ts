@@ -3,6 +3,7 @@
  * superstep becomes durable. `sync` waits for every commit, `async` commits in
  * order behind the run, `exit` commits once, when the run ends.
  */
+import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
@@ -59,6 +60,25 @@ export interface ThreadRun {
   readonly durability: Durability
   readonly metadata: StoredMetadata
   readonly commits: Commits
+  /** What storing and reading this thread has failed with. */
+  readonly faults: WeakSet<object>
+}
+
+/** Whether a failure is one of this run's storage: the engine's, and no node's. */
+export const isFault = (run: ThreadRun | undefined, cause: Cause.Cause<unknown>): boolean =>
+  run !== undefined && cause.reasons.some((reason) => reason._tag === "Fail" && run.faults.has(reason.error as object))
+
+/** A saver whose failures are noted as faults. */
+export const noting = (saver: CheckpointerShape, faults: WeakSet<object>): CheckpointerShape => {
+  const note = <A, E extends object>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+    Effect.tapError(effect, (error) => Effect.sync(() => faults.add(error)))
+  return {
+    ...saver,
+    head: (thread, place, branch) => note(saver.head(thread, place, branch)),
+    get: (thread, namespace, id) => note(saver.get(thread, namespace, id)),
+    putTasks: (thread, namespace, rows) => note(saver.putTasks(thread, namespace, rows)),
+    commit: (thread, commit) => note(saver.commit(thread, commit))
+  }
 }
 
 /** Commits on their way in durability `async`: in order, one at a time, with a bounded lag. */
@@ -151,8 +171,9 @@ export class Session {
   /** Whether task rows beside the current checkpoint are stored already. */
   readonly #storedTasks = new Set<string>()
   #buffer: Array<{ readonly id: string; readonly row: TaskRow }> = []
+  /** Runs while records wait to be stored; stays when it has failed, so that every later wait fails too. */
   #flusher: Fiber.Fiber<void, StorageError> | undefined = undefined
-  /** Finished records of another runner that were stored first, and stand. */
+  /** Finished records of another runner that were stored first, and stand in this superstep. */
   readonly adopted = new Map<string, TaskRecord>()
 
   constructor(options: {
@@ -187,7 +208,9 @@ export class Session {
   }
 
   #fail(fault: Fault): CheckpointError {
-    return toError(this.run.thread, this.place.id)(fault)
+    const error = toError(this.run.thread, this.place.id)(fault)
+    this.run.faults.add(error)
+    return error
   }
 
   /** Makes what a task has produced durable; records that come in the same tick are stored together. */
@@ -198,20 +221,22 @@ export class Session {
       if (Result.isFailure(row)) return Effect.fail(this.#fail(row.failure))
       this.#buffer.push({ id, row: row.success })
       if (this.#flusher !== undefined) return Effect.void
-      const flush = Effect.andThen(Effect.yieldNow, Effect.suspend(() => this.#put()))
-      return Effect.map(Effect.forkDetach(Effect.uninterruptible(flush)), (fiber) => {
+      return Effect.map(Effect.forkDetach(Effect.uninterruptible(Effect.andThen(Effect.yieldNow, this.#flush))), (fiber) => {
         this.#flusher = fiber
       })
     })
   }
 
-  #put(): Effect.Effect<void, StorageError> {
-    this.#flusher = undefined
+  /** Stores batch after batch: what comes while one is on its way waits for the next. */
+  readonly #flush: Effect.Effect<void, StorageError> = Effect.suspend(() => {
     const batch = this.#buffer
-    if (batch.length === 0) return Effect.void
+    if (batch.length === 0) {
+      this.#flusher = undefined
+      return Effect.void
+    }
     this.#buffer = []
-    return this.#store(batch)
-  }
+    return Effect.andThen(this.#store(batch), this.#flush)
+  })
 
   #store(batch: ReadonlyArray<{ readonly id: string; readonly row: TaskRow }>): Effect.Effect<void, StorageError> {
     const put = this.run.saver.putTasks(this.run.thread, this.namespace, batch.map(({ row }) => row))
@@ -230,7 +255,7 @@ export class Session {
   /** Waits until every acknowledged record is stored. */
   readonly settle: Effect.Effect<void, StorageError> = Effect.suspend(() => {
     const running = this.#flusher
-    return running === undefined ? this.#put() : Effect.andThen(Fiber.join(running), Effect.suspend(() => this.#put()))
+    return running === undefined ? Effect.void : Fiber.join(running)
   })
 
   /** Stores records at once, before anything that depends on them happens. */
@@ -271,6 +296,7 @@ export class Session {
       // Beside a checkpoint that is not stored, nothing can stand.
       const fresh = before.id === undefined ? [] : rows.filter((row) => !this.#storedTasks.has(row.task))
       this.#storedTasks.clear()
+      this.adopted.clear()
       if (isExit) return Effect.void
       const kept: Array<TaskRow> = []
       for (const [task, record] of step.records) {

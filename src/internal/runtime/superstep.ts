@@ -3,9 +3,7 @@
  * decides what the superstep comes to. Nothing here folds or commits.
  */
 import * as Cause from "effect/Cause"
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
 import type { PendingRequest } from "../../Checkpoint.ts"
 import type * as Event from "../../Event.ts"
 import { NodeTimeout } from "../../GraphError.ts"
@@ -17,6 +15,7 @@ import { handUp } from "./handUp.ts"
 import type { Asked } from "./scratchpad.ts"
 import { decodeRequest, showRequest } from "./requests.ts"
 import { type Erased, type GraphRun, type Outcome, runTask } from "./task.ts"
+import { bounded } from "./timeouts.ts"
 
 export type Outcomes = ReadonlyMap<string, Outcome>
 
@@ -128,6 +127,7 @@ export const recordOf = (outcome: Outcome, answers: Answers): TaskRecord | undef
       return { status: "failed", error: errorText(outcome.cause), answers, graphs: [] }
     case "Parent":
     case "Stopped":
+    case "Fault":
       return undefined
   }
 }
@@ -140,6 +140,7 @@ const answersIn = (run: GraphRun, id: string): Answers => {
 /** One task: runs it, makes its result durable if it has siblings, and reports it. */
 const settleTask = (run: GraphRun, task: Task, outcomes: Map<string, Outcome>, isAlone: boolean): Erased<Outcome> =>
   Effect.flatMap(runTask(run, task, handUp), (outcome) => {
+    if (outcome._tag === "Fault") return Effect.failCause(outcome.cause)
     outcomes.set(task.id, outcome)
     const { session } = run
     const record = session === undefined || (isAlone && outcome._tag === "Done")
@@ -182,22 +183,16 @@ const withSuperstepTimeout = (
 ): Erased<void> => {
   const millis = run.limits.superstepMillis
   if (millis === undefined) return effect
-  return Effect.flatMap(Clock.currentTimeMillis, (started) =>
-    Effect.flatMap(Effect.timeoutOption(effect, millis), (done) => {
-      if (Option.isSome(done)) return Effect.void
-      return Effect.map(Clock.currentTimeMillis, (now) => {
-        const late = tasks.filter((task) => !outcomes.has(task.id))
-        const cause = Cause.fail(
-          new NodeTimeout({
-            kind: "superstep",
-            nodes: late.map((task) => task.node.name),
-            timeoutMillis: millis,
-            elapsedMillis: now - started
-          })
-        )
-        for (const task of late) outcomes.set(task.id, { _tag: "Failed", cause })
-      })
-    }))
+  const late = () => tasks.filter((task) => !outcomes.has(task.id))
+  let expired: NodeTimeout | undefined
+  const error = (elapsedMillis: number) =>
+    expired = new NodeTimeout({ kind: "superstep", nodes: late().map((task) => task.node.name), timeoutMillis: millis, elapsedMillis })
+  return Effect.catch(bounded(effect, { waits: run.shared.sink?.waits, millis, error }), (failure) => {
+    if (failure !== expired) return Effect.fail(failure)
+    const cause = Cause.fail(expired)
+    for (const task of late()) outcomes.set(task.id, { _tag: "Failed", cause })
+    return Effect.void
+  }) as Erased<void>
 }
 
 /** Runs the tasks that have to run. Tasks that were interrupted, or not started, have no outcome. */
@@ -227,7 +222,8 @@ export const failureOf = (tasks: ReadonlyArray<Task>, outcomes: Outcomes): Cause
   const first = causes[0]
   if (first === undefined) return undefined
   const isTyped = first.reasons.every(Cause.isFailReason)
-  return causes.slice(1).filter((cause) => !isTyped || cause.reasons.every(Cause.isFailReason)).reduce(
+  // The tasks that a superstep timeout ended share one cause.
+  return [...new Set(causes)].slice(1).filter((cause) => !isTyped || cause.reasons.every(Cause.isFailReason)).reduce(
     (left, right) => Cause.combine(left, right),
     first
   )

@@ -13,7 +13,21 @@ import * as Random from "effect/Random"
 import * as Result from "effect/Result"
 import * as Schedule from "effect/Schedule"
 import * as Command from "../../Command.ts"
-import { type GraphBreakpoint, type GraphDrained, type InterruptMismatch, NodeTimeout, Steering } from "../../GraphError.ts"
+import {
+  ConcurrentCall,
+  GraphBreakpoint,
+  GraphDrained,
+  type InterruptMismatch,
+  InvalidUpdate,
+  MissingInput,
+  NodeTimeout,
+  NoParentGraph,
+  RecursionLimit,
+  ReplayMismatch,
+  StalledJoin,
+  Steering,
+  UnknownRoute
+} from "../../GraphError.ts"
 import type { NodeCacheShape } from "../../NodeCache.ts"
 import type * as Policy from "../../Policy.ts"
 import { Running, type RunningShape } from "../../Running.ts"
@@ -26,7 +40,8 @@ import { type Answers, encodeWrites, type Graphs, type TaskRecord } from "../eng
 import { type Write, writesOf } from "../engine/writes.ts"
 import type { Sink } from "./events.ts"
 import { type Asked, AttemptScratchpad } from "./scratchpad.ts"
-import type { Session, ThreadRun } from "./session.ts"
+import { isFault, type Session, type ThreadRun } from "./session.ts"
+import { bounded, activeMillis, type Waits } from "./timeouts.ts"
 
 /** An effect with its types erased: between here and the typed front everything is data. */
 // oxlint-disable-next-line typescript/no-explicit-any
@@ -40,6 +55,8 @@ export interface Shared {
   readonly answers: Answers
   /** What random numbers and ids derive from where there is no thread. */
   readonly seed: string
+  /** Where the engine's own random numbers come from. */
+  readonly random: Context.Service.Shape<typeof Random.Random>
   /** Limits that the caller set for this run. */
   readonly overrides: Partial<Limits>
   /** Why the run is asked to stop after this superstep. */
@@ -65,13 +82,23 @@ export interface GraphRun {
   readonly nested: Set<string>
   /** Runs a graph inside a task. */
   readonly nest: Nest
+  /** The attempt that this graph runs inside, if progress in it counts for somebody's idle timeout. */
+  readonly holder: Attempt | undefined
 }
 
 /** How a graph inside a task ends. */
 export type GraphExit =
   | { readonly _tag: "Done"; readonly checkpoint: Checkpoint; readonly program: Program; readonly up: ReadonlyArray<Write>; readonly head: Graphs }
   | { readonly _tag: "Paused"; readonly asked: ReadonlyArray<Asked>; readonly voided: ReadonlyArray<string>; readonly mismatch: InterruptMismatch | undefined }
-  | { readonly _tag: "Parent"; readonly commands: ReadonlyArray<Command.Any>; readonly program: Program; readonly checkpoint: Checkpoint; readonly up: ReadonlyArray<Write> }
+  | {
+    readonly _tag: "Parent"
+    readonly commands: ReadonlyArray<Command.Any>
+    readonly program: Program
+    readonly checkpoint: Checkpoint
+    readonly up: ReadonlyArray<Write>
+    /** What it had committed when it left: a graph that is kept goes on from there. */
+    readonly head: Graphs
+  }
   | { readonly _tag: "Stopped"; readonly error: GraphBreakpoint | GraphDrained }
 
 /** What a task asks to have run inside it. */
@@ -81,6 +108,7 @@ export interface NestedCall {
   readonly input: unknown
   /** Tells several calls of one task apart. */
   readonly key: string | undefined
+  readonly holder: Attempt | undefined
 }
 
 export type Nest = (run: GraphRun, task: Task, call: NestedCall) => Erased<GraphExit>
@@ -97,6 +125,8 @@ export type Outcome =
   | { readonly _tag: "Parent"; readonly commands: ReadonlyArray<Command.Any> }
   | { readonly _tag: "Stopped"; readonly error: GraphBreakpoint | GraphDrained }
   | { readonly _tag: "Failed"; readonly cause: Cause.Cause<unknown> }
+  /** Storage failed under a graph inside the task: the run ends, and the task is not to blame. */
+  | { readonly _tag: "Fault"; readonly cause: Cause.Cause<unknown> }
 
 const failed = (cause: Cause.Cause<unknown>): Outcome => ({ _tag: "Failed", cause })
 
@@ -130,14 +160,23 @@ export class Attempt implements RunningShape {
   readonly #run: GraphRun
   readonly #task: Task
   readonly attempt: number
-  readonly firstAttemptMillis: number
+  firstAttemptMillis: number
   #scratchpad: AttemptScratchpad | undefined = undefined
   #calls = 0
+  #hasNested = false
   #caller: number | undefined = undefined
   /** Heads of the graphs that this task called, by namespace. */
   readonly graphs = new Map<string, string>()
-  /** Counts signs of progress. */
-  progress = 0
+  /** When the attempt last made progress, on the clock of its timeouts. */
+  progressMillis = 0
+  /** Why the run has to end, if storage failed under a graph that this attempt holds. */
+  fault: Cause.Cause<unknown> | undefined = undefined
+  /** Why a graph that this attempt called has stopped: this ends the attempt, whatever its node makes of it. */
+  stopped: GraphBreakpoint | GraphDrained | undefined = undefined
+  /** Whether anything of its result rests on an answer. */
+  get isAnswered(): boolean {
+    return (this.#scratchpad?.isAnswered ?? false) || (this.#hasNested && this.#run.shared.answers.size > 0)
+  }
 
   constructor(run: GraphRun, task: Task, attempt: number, firstAttemptMillis: number) {
     this.#run = run
@@ -166,26 +205,32 @@ export class Attempt implements RunningShape {
   get remainingSteps(): number {
     return this.#run.stepsLeft
   }
+  get isWatched(): boolean {
+    return this.#task.node.timeout?.idleMillis !== undefined || this.#run.holder !== undefined
+  }
+  /** Notes progress, here and in the attempts that this one runs inside. */
   get heartbeat(): Effect.Effect<void> {
-    return Effect.sync(() => {
-      this.progress++
+    if (!this.isWatched) return Effect.void
+    return Effect.map(activeMillis(this.#run.shared.sink?.waits), (now) => {
+      for (let at: Attempt | undefined = this; at !== undefined; at = at.#run.holder) at.progressMillis = now
     })
   }
   emit = (data: unknown): Effect.Effect<void> =>
-    Effect.suspend(() => {
-      this.progress++
-      const { path, shared: { sink } } = this.#run
-      if (sink === undefined || !sink.modes.has("custom") || (path.length > 0 && !sink.subgraphs)) return Effect.void
-      // The wait for a slow reader is no lack of progress.
-      return Effect.tap(sink.offer({ mode: "custom", path, step: this.step, node: this.node, data }), () =>
-        Effect.sync(() => {
-          this.progress++
-        }))
-    })
+    Effect.andThen(
+      this.heartbeat,
+      Effect.suspend(() => {
+        const { path, shared: { sink } } = this.#run
+        if (sink === undefined || !sink.modes.has("custom") || (path.length > 0 && !sink.subgraphs)) return Effect.void
+        return sink.offer({ mode: "custom", path, step: this.step, node: this.node, data })
+      })
+    )
   drain = (reason?: string): Effect.Effect<void> =>
     Effect.sync(() => {
       this.#run.shared.drain ??= reason ?? "shutdown"
     })
+  get waits(): Waits | undefined {
+    return this.#run.shared.sink?.waits
+  }
   get pad(): AttemptScratchpad {
     const run = this.#run
     return this.#scratchpad ??= new AttemptScratchpad(
@@ -217,19 +262,29 @@ export class Attempt implements RunningShape {
     return this.#caller === fiber ? String(this.#calls++) : undefined
   }
   /** Runs a graph inside this task. */
-  nest(call: NestedCall): Erased<GraphExit> {
-    this.progress++
-    return Effect.map(this.#run.nest(this.#run, this.#task, call), (exit) => {
-      this.progress++
-      if (exit._tag === "Done") for (const [namespace, id] of exit.head) this.graphs.set(namespace, id)
+  nest(call: Omit<NestedCall, "holder">): Erased<GraphExit> {
+    const run = this.#run
+    this.#hasNested = true
+    const nested = run.nest(run, this.#task, { ...call, holder: this.isWatched ? this : undefined })
+    // The numbers of this task are its own: what runs inside draws from where the run draws.
+    const apart = Effect.provideService(nested, Random.Random, run.shared.random)
+    const noted = Effect.tapCause(apart, (cause) =>
+      Effect.sync(() => {
+        if (isFault(run.shared.thread, cause)) this.fault ??= cause
+      }))
+    return Effect.map(noted, (exit) => {
+      if (exit._tag === "Stopped") this.stopped ??= exit.error
+      if (exit._tag === "Done" || exit._tag === "Parent") for (const [namespace, id] of exit.head) this.graphs.set(namespace, id)
       return exit
     })
   }
 }
 
 const provide = (effect: Erased<unknown>, attempt: Attempt): Erased<unknown> =>
-  Effect.updateContext(effect, (context: Context.Context<never>) =>
-    Context.add(Context.add(context, Running, attempt), Random.Random, attempt.random)) as Erased<unknown>
+  Effect.updateContext(effect, (context: Context.Context<never>) => {
+    if (attempt.firstAttemptMillis === 0) attempt.firstAttemptMillis = Context.get(context, Clock.Clock).currentTimeMillisUnsafe()
+    return Context.add(Context.add(context, Running, attempt), Random.Random, attempt.random)
+  }) as Erased<unknown>
 
 // ---------------------------------------------------------------------------
 // One attempt
@@ -248,34 +303,20 @@ const bodyEffect = (task: Task, attempt: Attempt): unknown => {
   }
 }
 
-const withAttemptTimeout = (effect: Erased<unknown>, task: Task, millis: number): Erased<unknown> =>
-  Effect.flatMap(Clock.currentTimeMillis, (started) =>
-    Effect.timeoutOrElse(effect, {
-      duration: millis,
-      orElse: () =>
-        Effect.flatMap(Clock.currentTimeMillis, (now) =>
-          Effect.fail(
-            new NodeTimeout({ kind: "attempt", nodes: [task.node.name], timeoutMillis: millis, elapsedMillis: now - started })
-          ))
-    }))
-
-const withIdleTimeout = (effect: Erased<unknown>, task: Task, attempt: Attempt, millis: number): Erased<unknown> => {
-  const watch: Erased<never> = Effect.suspend(() => {
-    const before = attempt.progress
-    return Effect.flatMap(Effect.sleep(millis), () =>
-      attempt.progress !== before ? watch : Effect.fail(
-        new NodeTimeout({ kind: "idle", nodes: [task.node.name], timeoutMillis: millis, elapsedMillis: millis })
-      ))
-  })
-  return Effect.raceFirst(effect, watch)
-}
-
 const withTimeouts = (effect: Erased<unknown>, task: Task, attempt: Attempt): Erased<unknown> => {
   const attemptMillis = task.timeoutMillis ?? task.node.timeout?.attemptMillis
   const idleMillis = task.node.timeout?.idleMillis
+  const nodes = [task.node.name]
+  const { waits } = attempt
   let out = effect
-  if (idleMillis !== undefined) out = withIdleTimeout(out, task, attempt, idleMillis)
-  if (attemptMillis !== undefined) out = withAttemptTimeout(out, task, attemptMillis)
+  if (idleMillis !== undefined) {
+    const error = (elapsedMillis: number) => new NodeTimeout({ kind: "idle", nodes, timeoutMillis: idleMillis, elapsedMillis })
+    out = Effect.andThen(attempt.heartbeat, bounded(out, { waits, millis: idleMillis, error, since: () => attempt.progressMillis }))
+  }
+  if (attemptMillis !== undefined) {
+    const error = (elapsedMillis: number) => new NodeTimeout({ kind: "attempt", nodes, timeoutMillis: attemptMillis, elapsedMillis })
+    out = bounded(out, { waits, millis: attemptMillis, error })
+  }
   return out
 }
 
@@ -293,6 +334,7 @@ const isTimeout = (cause: Cause.Cause<unknown>): boolean =>
 /** An unanswered question outranks how the node ended, except for a defect, an interruption and a timeout. */
 const concludeAttempt = (task: Task, attempt: Attempt, exit: Exit.Exit<unknown, unknown>): Attempted => {
   const pad = attempt.asked
+  if (attempt.fault !== undefined) return { _tag: "Ended", outcome: { _tag: "Fault", cause: attempt.fault } }
   if (Exit.isFailure(exit)) {
     const { cause } = exit
     if (!cause.reasons.every(Cause.isFailReason)) return { _tag: "Ended", outcome: failed(cause) }
@@ -303,6 +345,7 @@ const concludeAttempt = (task: Task, attempt: Attempt, exit: Exit.Exit<unknown, 
     const { mismatch, voided } = pad
     return { _tag: "Ended", outcome: { _tag: "Paused", asked: [...pad.asked.values()], voided, mismatch } }
   }
+  if (attempt.stopped !== undefined) return { _tag: "Ended", outcome: { _tag: "Stopped", error: attempt.stopped } }
   if (Exit.isSuccess(exit)) {
     return task.node.body._tag === "Graph"
       ? { _tag: "Graph", exit: exit.value as GraphExit }
@@ -336,6 +379,11 @@ const attemptOnce = (task: Task, attempt: Attempt): Erased<Attempted> => {
 // Attempts
 // ---------------------------------------------------------------------------
 
+/** Failures of the engine that trying again does not mend: a graph inside the task has them, or its node called one. */
+const isEngineError = (error: unknown): boolean =>
+  [InvalidUpdate, UnknownRoute, RecursionLimit, MissingInput, StalledJoin, NoParentGraph, ConcurrentCall, ReplayMismatch, GraphDrained, GraphBreakpoint]
+    .some((kind) => error instanceof kind)
+
 type Step = (error: unknown) => Effect.Effect<boolean>
 
 /** Waits as a policy says; whether there is another attempt. */
@@ -355,7 +403,7 @@ const tryUntilDone: (run: GraphRun, task: Task) => Erased<Tried> = Effect.fnUntr
   for (let count = 1;; count++) {
     const attempt = new Attempt(run, task, count, started)
     const attempted = yield* attemptOnce(task, attempt)
-    if (attempted._tag !== "Error") return { attempted, attempt }
+    if (attempted._tag !== "Error" || isEngineError(attempted.error)) return { attempted, attempt }
     const policy = policies.find((one) => one.while(attempted.error))
     if (policy === undefined) return { attempted, attempt }
     let step = steps.get(policy)
@@ -403,8 +451,7 @@ const outcomeOf = (run: GraphRun, task: Task, { attempted, attempt, isHandled }:
       if (exit._tag === "Paused" || exit._tag === "Stopped") return exit
       const commands = exit._tag === "Parent" ? exit.commands : []
       const output = [...handUp(run.program, exit), ...commands]
-      const head = exit._tag === "Done" ? exit.head : []
-      return done(run, task, output.length === 1 ? output[0] : output, [...attempt.graphs, ...head], false)
+      return done(run, task, output.length === 1 ? output[0] : output, [...attempt.graphs], false)
     }
   }
 }
@@ -432,8 +479,10 @@ const runWithPolicies: (run: GraphRun, task: Task, handUp: HandUp) => Erased<Out
       if (cached !== undefined) return cached
     }
     const tried = yield* tryUntilDone(run, task)
-    const outcome = outcomeOf(run, task, yield* handle(run, task, tried), handUp)
-    if (entry !== undefined && outcome._tag === "Done") {
+    const handled = yield* handle(run, task, tried)
+    const outcome = outcomeOf(run, task, handled, handUp)
+    // What a person answered once is no answer for the next time.
+    if (entry !== undefined && outcome._tag === "Done" && !handled.attempt.isAnswered) {
       const rows = encodeWrites(run.program, outcome.writes)
       if (Result.isSuccess(rows)) yield* entry.cache.set(entry.scope, entry.key, JSON.stringify(rows.success), task.node.cache!.ttlMillis)
     }
@@ -445,8 +494,16 @@ const runWithPolicies: (run: GraphRun, task: Task, handUp: HandUp) => Erased<Out
 // Cache
 // ---------------------------------------------------------------------------
 
-/** Names the results of a node: two graphs that share a cache do not share results. */
-export const cacheScope = (program: Program, node: string): string => JSON.stringify([program.name, program.fingerprint, node])
+// Two graphs may look alike and do different things: each definition has a name of its own, in this process only.
+const definitions = new WeakMap<Program, string>()
+
+/** Names the results of a node. Without an id of its own, nothing but this very definition of the graph shares them. */
+const cacheScope = (program: Program, node: string, id: string | undefined): string => {
+  if (id !== undefined) return id
+  let definition = definitions.get(program)
+  if (definition === undefined) definitions.set(program, definition = globalThis.crypto.randomUUID())
+  return JSON.stringify([definition, node])
+}
 
 const cacheEntry = (run: GraphRun, task: Task) => {
   const { cache } = run.shared
@@ -456,7 +513,7 @@ const cacheEntry = (run: GraphRun, task: Task) => {
     ? Result.succeed(policy.key(task.input))
     : Result.map(task.node.input.encode(task.input), (json) => canonical(json))
   if (Result.isFailure(encoded)) return undefined
-  return { cache, scope: cacheScope(run.program, task.node.name), key: hash(encoded.success) }
+  return { cache, scope: cacheScope(run.program, task.node.name, policy.id), key: hash(encoded.success) }
 }
 
 const cachedOutcome = (run: GraphRun, text: string): Outcome | undefined => {

@@ -20,7 +20,7 @@ import { commandWrites } from "../engine/writes.ts"
 import { advance, feed, inputRecords, missingKeys, stalledJoin, withInputRecords } from "./loop.ts"
 import { decodeRequest, showRequest } from "./requests.ts"
 import { drive, makeRun, type RootOptions } from "./root.ts"
-import { Commits, type Durability, load, metadataOf, Session, type StoredMetadata, type ThreadRun } from "./session.ts"
+import { Commits, type Durability, load, metadataOf, noting, Session, type StoredMetadata, type ThreadRun } from "./session.ts"
 import type { Erased, GraphRun } from "./task.ts"
 
 /** The longest id of a thread, in UTF-16 code units. */
@@ -105,15 +105,19 @@ export const threadRun = (
   at: { readonly saver: CheckpointerShape; readonly thread: string; readonly branch: number },
   durability: Durability,
   metadata: StoredMetadata
-): ThreadRun => ({
-  saver: at.saver,
-  thread: at.thread,
-  branch: at.branch,
-  owner: globalThis.crypto.randomUUID(),
-  durability,
-  metadata,
-  commits: new Commits()
-})
+): ThreadRun => {
+  const faults = new WeakSet()
+  return {
+    saver: noting(at.saver, faults),
+    thread: at.thread,
+    branch: at.branch,
+    owner: globalThis.crypto.randomUUID(),
+    durability,
+    metadata,
+    commits: new Commits(),
+    faults
+  }
+}
 
 const sessionOf = (opened: Opened, options: ThreadOptions, start: string | null): Session =>
   new Session({
@@ -265,9 +269,11 @@ const resumeRun: (run: GraphRun) => Erased<unknown> = Effect.fnUntraced(function
 
 const beginInput: (opened: Opened, options: ThreadOptions, input: unknown, start: string | null) => Erased<unknown> = Effect.fnUntraced(
   function*(opened: Opened, options: ThreadOptions, input: unknown, start: string | null) {
-    const missing = missingKeys(opened.program, opened.place.checkpoint, input)
+    const missing = missingKeys(opened.program, yield* Effect.fromResult(withInputRecords(opened.program, opened.place)), input)
     if (missing.length > 0) return yield* new MissingInput({ keys: missing })
     const run = yield* runFrom(opened, options, new Map(), start)
+    // What Commands from outside have written is part of the state that the input comes on top of.
+    run.checkpoint = yield* Effect.fromResult(withInputRecords(opened.program, run.session!.place))
     yield* feed(run, input)
     return yield* drive(run)
   }
@@ -287,28 +293,31 @@ const beginStart: (opened: Opened, options: ThreadOptions, input: unknown, key: 
   }
 ) as (opened: Opened, options: ThreadOptions, input: unknown, key: string | undefined) => Erased<unknown>
 
-/** The writes of a Command, as a record beside the checkpoint where the thread stands. */
+/** The writes of a Command, as a record beside the checkpoint where the thread stands. What cannot be folded there is refused. */
 const commandRecord = (opened: Opened, update: unknown, goto: ReadonlyArray<unknown>): Result.Result<ReadonlyMap<string, TaskRecord>, unknown> => {
-  const count = inputRecords(opened.place).length
-  return Result.map(commandWrites(opened.program, update, goto), (writes) =>
-    writes.length === 0 ? new Map() : new Map<string, TaskRecord>([[inputTask(count), { status: "done", writes, graphs: [] }]]))
+  const { place, program } = opened
+  return Result.flatMap(commandWrites(program, update, goto), (writes) => {
+    if (writes.length === 0) return Result.succeed(new Map())
+    const records = new Map<string, TaskRecord>([[inputTask(inputRecords(place).length), { status: "done", writes, graphs: [] }]])
+    const folded = withInputRecords(program, { ...place, records: new Map([...place.records, ...records]) })
+    return Result.map(folded, () => records)
+  })
 }
 
 /** A Command as the input of a thread that never ran: its update is the first state, its targets run first. */
 const beginCommand: (opened: Opened, options: ThreadOptions, begin: Begin & { readonly _tag: "Command" }) => Erased<unknown> = Effect.fnUntraced(
   function*(opened: Opened, options: ThreadOptions, { goto, update }: Begin & { readonly _tag: "Command" }) {
     const records = yield* Effect.fromResult(commandRecord(opened, update, goto))
-    if (records.size === 0) return yield* new MissingInput({ keys: ["update or goto"] })
+    if (records.size === 0) return yield* new MissingInput({ keys: [] })
     if (opened.row !== undefined) {
       const run = yield* runFrom(opened, options, answersOf(opened.place), startOf(opened))
       yield* run.session!.store(records)
       return yield* resumeRun(run)
     }
-    const missing = missingKeys(opened.program, opened.place.checkpoint, update)
+    const checkpoint = yield* Effect.fromResult(withInputRecords(opened.program, { ...opened.place, records }))
+    const missing = missingKeys(opened.program, checkpoint, undefined)
     if (missing.length > 0) return yield* new MissingInput({ keys: missing })
     const run = yield* runFrom(opened, options, new Map(), null)
-    const place = { ...opened.place, records }
-    const checkpoint = yield* Effect.fromResult(withInputRecords(opened.program, place))
     yield* advance(run, { ...checkpoint, step: -1 }, "input", [], { isWhole: true })
     return yield* drive(run)
   }
