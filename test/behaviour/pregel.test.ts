@@ -85,44 +85,56 @@ const two = Pregel.make("two", {
   output: "output"
 })
 
-behaves("LG#31 two chained nodes need two supersteps, and a limit of one says what is left", () =>
-  Effect.gen(function*() {
-    assert.strictEqual(yield* two.invoke(2), 4)
-    assert.strictEqual(yield* two.invoke(2, { recursionLimit: 2 }), 4)
-    const limit = new GraphError.RecursionLimit({ limit: 1, next: ["two"] })
-    assert.deepStrictEqual(yield* Effect.flip(two.invoke(2, { recursionLimit: 1 })), limit)
-    const thread = two.thread("t")
-    assert.deepStrictEqual(yield* Effect.flip(thread.invoke(2, { recursionLimit: 1 })), limit)
-    assert.strictEqual(yield* thread.continue({ recursionLimit: 1 }), 4)
-  }))
-
-behaves("LG#32 a chain of 100 nodes takes a limit of exactly 100, also ten times at once", () =>
-  Effect.gen(function*() {
-    const names = Array.from({ length: 99 }, (_, index) => `c${index}`)
-    const reads = ["input", ...names]
-    const writes = [...names, "output"]
-    const machine = Pregel.make("many", {
-      channels: Object.fromEntries(["input", "output", ...names].map((name) => [name, last])) as Record<
-        string,
-        typeof last
-      >,
-      nodes: Object.fromEntries(
-        reads.map((read, index) => [`n${index}`, Pregel.node({ subscribe: read, run: addOne, write: writes[index]! })])
-      ),
-      input: "input",
-      output: "output"
+behaves(
+  "LG#31 two chained nodes need two supersteps, and a limit of one says what is left",
+  () =>
+    Effect.gen(function*() {
+      assert.strictEqual(yield* two.invoke(2), 4)
+      assert.strictEqual(yield* two.invoke(2, { recursionLimit: 2 }), 4)
+      const limit = new GraphError.RecursionLimit({ limit: 1, next: ["two"] })
+      assert.deepStrictEqual(yield* Effect.flip(two.invoke(2, { recursionLimit: 1 })), limit)
+      const thread = two.thread("t")
+      assert.deepStrictEqual(yield* Effect.flip(thread.invoke(2, { recursionLimit: 1 })), limit)
+      assert.strictEqual(yield* thread.continue({ recursionLimit: 1 }), 4)
     })
-    assert.strictEqual(yield* machine.invoke(2, { recursionLimit: 100 }), 102)
-    assert.deepStrictEqual(
-      yield* Effect.flip(machine.invoke(2, { recursionLimit: 99 })),
-      new GraphError.RecursionLimit({ limit: 99, next: ["n99"] })
-    )
-    const runs = Array.from({ length: 10 }, (_, index) => machine.thread(`t${index}`).invoke(index, { recursionLimit: 100 }))
-    assert.deepStrictEqual(
-      yield* Effect.all(runs, { concurrency: "unbounded" }),
-      Array.from({ length: 10 }, (_, index) => index + 100)
-    )
-  }), 30_000)
+)
+
+behaves(
+  "LG#32 a chain of 100 nodes takes a limit of exactly 100, also ten times at once",
+  () =>
+    Effect.gen(function*() {
+      const names = Array.from({ length: 99 }, (_, index) => `c${index}`)
+      const reads = ["input", ...names]
+      const writes = [...names, "output"]
+      const machine = Pregel.make("many", {
+        channels: Object.fromEntries(["input", "output", ...names].map((name) => [name, last])) as Record<
+          string,
+          typeof last
+        >,
+        nodes: Object.fromEntries(
+          reads.map((
+            read,
+            index
+          ) => [`n${index}`, Pregel.node({ subscribe: read, run: addOne, write: writes[index]! })])
+        ),
+        input: "input",
+        output: "output"
+      })
+      assert.strictEqual(yield* machine.invoke(2, { recursionLimit: 100 }), 102)
+      assert.deepStrictEqual(
+        yield* Effect.flip(machine.invoke(2, { recursionLimit: 99 })),
+        new GraphError.RecursionLimit({ limit: 99, next: ["n99"] })
+      )
+      const runs = Array.from({ length: 10 }, (_, index) =>
+        machine.thread(`t${index}`).invoke(index, { recursionLimit: 100 }))
+      assert.deepStrictEqual(
+        yield* Effect.all(runs, { concurrency: "unbounded" }),
+        Array.from({ length: 10 }, (_, index) =>
+          index + 100)
+      )
+    }),
+  30_000
+)
 
 // ---------------------------------------------------------------------------
 // Several writers
@@ -206,66 +218,72 @@ behaves("LG#35 a Topic joins two nodes, the same in a hundred runs at once", () 
     assert.deepStrictEqual(yield* joining.thread("t").invoke(2), [13, 13])
   }))
 
-behaves("LG#36 a node runs another machine on each of several values, and the same on a thread that ran before", () =>
-  Effect.gen(function*() {
-    const inner = Pregel.make("inner", {
-      channels: { input: last, output: last },
-      nodes: { one: Pregel.node({ subscribe: "input", run: addOne, write: "output" }) },
-      input: "input",
-      output: "output"
+behaves(
+  "LG#36 a node runs another machine on each of several values, and the same on a thread that ran before",
+  () =>
+    Effect.gen(function*() {
+      const inner = Pregel.make("inner", {
+        channels: { input: last, output: last },
+        nodes: { one: Pregel.node({ subscribe: "input", run: addOne, write: "output" }) },
+        input: "input",
+        output: "output"
+      })
+      const numbers = Channel.lastValue(Schema.Array(Schema.Int))
+      const outer = Pregel.make("outer", {
+        channels: { input: numbers, inbox_one: Channel.topic(Schema.Int), outbox_one: numbers, output: last },
+        nodes: {
+          one: Pregel.node({
+            subscribe: "input",
+            run: (xs: ReadonlyArray<number>) => xs.map((x) => x + 10),
+            write: "inbox_one"
+          }),
+          two: Pregel.node({
+            subscribe: "inbox_one",
+            run: (xs: ReadonlyArray<number>) =>
+              Effect.forEach(xs, (x) => inner.invoke(x), { concurrency: "unbounded" }).pipe(
+                Effect.map((ys) => ys.toSorted((a, b) => a - b))
+              ),
+            write: "outbox_one"
+          }),
+          three: Pregel.node({
+            subscribe: "outbox_one",
+            run: (xs: ReadonlyArray<number>) => xs.reduce((sum, x) => sum + x, 0),
+            write: "output"
+          })
+        },
+        input: "input",
+        output: "output"
+      })
+      assert.strictEqual(yield* outer.invoke([2, 3]), 27)
+      const thread = outer.thread("t")
+      assert.strictEqual(yield* thread.invoke([2, 3]), 27)
+      assert.strictEqual(yield* thread.invoke([2, 3]), 27)
     })
-    const numbers = Channel.lastValue(Schema.Array(Schema.Int))
-    const outer = Pregel.make("outer", {
-      channels: { input: numbers, inbox_one: Channel.topic(Schema.Int), outbox_one: numbers, output: last },
-      nodes: {
-        one: Pregel.node({
-          subscribe: "input",
-          run: (xs: ReadonlyArray<number>) => xs.map((x) => x + 10),
-          write: "inbox_one"
-        }),
-        two: Pregel.node({
-          subscribe: "inbox_one",
-          run: (xs: ReadonlyArray<number>) =>
-            Effect.forEach(xs, (x) => inner.invoke(x), { concurrency: "unbounded" }).pipe(
-              Effect.map((ys) => ys.toSorted((a, b) => a - b))
-            ),
-          write: "outbox_one"
-        }),
-        three: Pregel.node({
-          subscribe: "outbox_one",
-          run: (xs: ReadonlyArray<number>) => xs.reduce((sum, x) => sum + x, 0),
-          write: "output"
-        })
-      },
-      input: "input",
-      output: "output"
-    })
-    assert.strictEqual(yield* outer.invoke([2, 3]), 27)
-    const thread = outer.thread("t")
-    assert.strictEqual(yield* thread.invoke([2, 3]), 27)
-    assert.strictEqual(yield* thread.invoke([2, 3]), 27)
-  }))
+)
 
-behaves("LG#37 a node that writes two channels: updates as returned, values of the output after each superstep", () =>
-  Effect.gen(function*() {
-    const machine = Pregel.make("one in two out", {
-      channels: { input: last, between: last, output: last },
-      nodes: {
-        one: Pregel.node({ subscribe: "input", run: addOne, write: ["between", "output"] }),
-        two: Pregel.node({ subscribe: "between", run: addOne, write: "output" })
-      },
-      input: "input",
-      output: ["between", "output"]
+behaves(
+  "LG#37 a node that writes two channels: updates as returned, values of the output after each superstep",
+  () =>
+    Effect.gen(function*() {
+      const machine = Pregel.make("one in two out", {
+        channels: { input: last, between: last, output: last },
+        nodes: {
+          one: Pregel.node({ subscribe: "input", run: addOne, write: ["between", "output"] }),
+          two: Pregel.node({ subscribe: "between", run: addOne, write: "output" })
+        },
+        input: "input",
+        output: ["between", "output"]
+      })
+      assert.deepStrictEqual(yield* machine.invoke(2), { between: 3, output: 4 })
+      const events = yield* collect(machine.thread("t").stream(untyped(2), { modes: ["updates", "values"] }))
+      assert.deepStrictEqual(events, [
+        { mode: "updates", path: [], step: 0, node: "one", update: 3, cached: false },
+        { mode: "values", path: [], step: 0, values: { between: 3, output: 3 } },
+        { mode: "updates", path: [], step: 1, node: "two", update: 4, cached: false },
+        { mode: "values", path: [], step: 1, values: { between: 3, output: 4 } }
+      ] as ReadonlyArray<unknown>)
     })
-    assert.deepStrictEqual(yield* machine.invoke(2), { between: 3, output: 4 })
-    const events = yield* collect(machine.thread("t").stream(untyped(2), { modes: ["updates", "values"] }))
-    assert.deepStrictEqual(events, [
-      { mode: "updates", path: [], step: 0, node: "one", update: 3, cached: false },
-      { mode: "values", path: [], step: 0, values: { between: 3, output: 3 } },
-      { mode: "updates", path: [], step: 1, node: "two", update: 4, cached: false },
-      { mode: "values", path: [], step: 1, values: { between: 3, output: 4 } }
-    ] as ReadonlyArray<unknown>)
-  }))
+)
 
 behaves("LG#38 when nothing reaches the output there is none", () =>
   Effect.gen(function*() {
@@ -332,93 +350,102 @@ const runningTotal = () => {
   })
 }
 
-behaves("LG#39 a thread keeps a total, retries what its policy names, and stands still when a run fails", () =>
-  Effect.gen(function*() {
-    const machine = runningTotal()
-    const thread = machine.thread("1")
-    const total = Effect.map(thread.state(), ({ values }) => untyped<{ readonly total: number }>(values).total)
-    assert.strictEqual(yield* thread.invoke(2), 2)
-    assert.strictEqual(yield* total, 2)
-    assert.strictEqual(yield* thread.invoke(3), 5)
-    assert.strictEqual(yield* total, 7)
-    assert.deepStrictEqual(yield* Effect.flip(thread.invoke(4)), new TooLarge({ input: 11 }))
-    assert.strictEqual(yield* total, 7)
-    const { next, tasks } = yield* thread.state()
-    assert.deepStrictEqual(next, ["one"])
-    assert.deepStrictEqual(tasks.map(({ error, node }) => [node, error]), [["one", "TooLarge"]])
-    const other = machine.thread("2")
-    assert.strictEqual(yield* other.invoke(5), 5)
-    assert.strictEqual(untyped<{ total: number }>((yield* other.state()).values).total, 5)
-    assert.strictEqual(yield* total, 7)
-  }))
+behaves(
+  "LG#39 a thread keeps a total, retries what its policy names, and stands still when a run fails",
+  () =>
+    Effect.gen(function*() {
+      const machine = runningTotal()
+      const thread = machine.thread("1")
+      const total = Effect.map(thread.state(), ({ values }) => untyped<{ readonly total: number }>(values).total)
+      assert.strictEqual(yield* thread.invoke(2), 2)
+      assert.strictEqual(yield* total, 2)
+      assert.strictEqual(yield* thread.invoke(3), 5)
+      assert.strictEqual(yield* total, 7)
+      assert.deepStrictEqual(yield* Effect.flip(thread.invoke(4)), new TooLarge({ input: 11 }))
+      assert.strictEqual(yield* total, 7)
+      const { next, tasks } = yield* thread.state()
+      assert.deepStrictEqual(next, ["one"])
+      assert.deepStrictEqual(tasks.map(({ error, node }) => [node, error]), [["one", "TooLarge"]])
+      const other = machine.thread("2")
+      assert.strictEqual(yield* other.invoke(5), 5)
+      assert.strictEqual(untyped<{ total: number }>((yield* other.state()).values).total, 5)
+      assert.strictEqual(yield* total, 7)
+    })
+)
 
-behaves("LG#40 after a failed run a new input takes its place when told to, and history is read in pages", () =>
-  Effect.gen(function*() {
-    const thread = runningTotal().thread("1")
-    yield* thread.invoke(2)
-    yield* thread.invoke(3)
-    yield* Effect.flip(thread.invoke(4))
-    assert.deepStrictEqual((yield* thread.state()).next, ["one"])
-    const refused = yield* Effect.flip(thread.invoke(2))
-    assert.deepStrictEqual(
-      refused,
-      new GraphError.PendingWork({ thread: "1", next: ["one"], requests: [] })
-    )
-    assert.strictEqual(yield* thread.invoke(2, { pending: "discard" }), 9)
-    const history = yield* thread.history()
-    assert.deepStrictEqual(
-      history.map(({ source, step, values }) => [step, source, untyped<{ total: number }>(values).total]),
-      [
-        [5, "loop", 16],
-        [4, "input", 7],
-        [3, "input", 7],
-        [2, "loop", 7],
-        [1, "input", 2],
-        [0, "loop", 2],
-        [-1, "input", 0]
-      ]
-    )
-    assert.deepStrictEqual(yield* thread.history({ limit: 1 }), [history[0]!])
-    assert.deepStrictEqual(yield* thread.history({ limit: 1, before: history[0]!.checkpoint }), [history[1]!])
-    assert.deepStrictEqual(yield* thread.history({ before: history[2]!.checkpoint }), history.slice(3))
-    assert.deepStrictEqual(yield* thread.history({ source: "input", limit: 2 }), [history[1]!, history[2]!])
-  }))
+behaves(
+  "LG#40 after a failed run a new input takes its place when told to, and history is read in pages",
+  () =>
+    Effect.gen(function*() {
+      const thread = runningTotal().thread("1")
+      yield* thread.invoke(2)
+      yield* thread.invoke(3)
+      yield* Effect.flip(thread.invoke(4))
+      assert.deepStrictEqual((yield* thread.state()).next, ["one"])
+      const refused = yield* Effect.flip(thread.invoke(2))
+      assert.deepStrictEqual(
+        refused,
+        new GraphError.PendingWork({ thread: "1", next: ["one"], requests: [] })
+      )
+      assert.strictEqual(yield* thread.invoke(2, { pending: "discard" }), 9)
+      const history = yield* thread.history()
+      assert.deepStrictEqual(
+        history.map(({ source, step, values }) => [step, source, untyped<{ total: number }>(values).total]),
+        [
+          [5, "loop", 16],
+          [4, "input", 7],
+          [3, "input", 7],
+          [2, "loop", 7],
+          [1, "input", 2],
+          [0, "loop", 2],
+          [-1, "input", 0]
+        ]
+      )
+      assert.deepStrictEqual(yield* thread.history({ limit: 1 }), [history[0]!])
+      assert.deepStrictEqual(yield* thread.history({ limit: 1, before: history[0]!.checkpoint }), [history[1]!])
+      assert.deepStrictEqual(yield* thread.history({ before: history[2]!.checkpoint }), history.slice(3))
+      assert.deepStrictEqual(yield* thread.history({ source: "input", limit: 2 }), [history[1]!, history[2]!])
+    })
+)
 
-behaves("LG#41 a breakpoint after a node: go on, give a new input, update, and run again from the past", () =>
-  Effect.gen(function*() {
-    const thread = two.thread("1")
-    const stop = { after: ["one"] }
-    const stopped = new GraphError.GraphBreakpoint({ when: "after", nodes: ["one"], next: ["two"] })
-    const inbox = Effect.map(thread.state(), ({ values }) => untyped<{ readonly inbox: number }>(values).inbox)
-    assert.deepStrictEqual(yield* Effect.flip(thread.invoke(2, stop)), stopped)
-    assert.strictEqual(yield* inbox, 3)
-    assert.strictEqual(yield* thread.continue(stop), 4)
-    assert.deepStrictEqual(yield* Effect.flip(thread.invoke(20, stop)), stopped)
-    assert.strictEqual(yield* inbox, 21)
-    const pending = yield* Effect.flip(thread.invoke(3, stop))
-    assert.strictEqual(pending instanceof GraphError.PendingWork && pending._tag, "PendingWork")
-    assert.deepStrictEqual(yield* Effect.flip(thread.invoke(3, { ...stop, pending: "discard" })), stopped)
-    assert.strictEqual(yield* inbox, 4)
-    assert.strictEqual(yield* thread.continue(stop), 5)
-    const history = yield* thread.history()
-    assert.deepStrictEqual(history.map(({ next, source, step }) => [step, source, next]), [
-      [6, "loop", []],
-      [5, "loop", ["two"]],
-      [4, "input", ["one"]],
-      [3, "loop", ["two"]],
-      [2, "input", ["one"]],
-      [1, "loop", []],
-      [0, "loop", ["two"]],
-      [-1, "input", ["one"]]
-    ])
-    // From the past: what comes after the checkpoint runs again.
-    assert.strictEqual(yield* thread.continue({ checkpoint: history[3]!.checkpoint }), 22)
-    assert.deepStrictEqual(
-      yield* Effect.flip(thread.continue({ ...stop, checkpoint: history[4]!.checkpoint })),
-      stopped
-    )
-    assert.strictEqual(yield* inbox, 21)
-  }))
+behaves(
+  "LG#41 a breakpoint after a node: go on, give a new input, update, and run again from the past",
+  () =>
+    Effect.gen(function*() {
+      const thread = two.thread("1")
+      const stop = { after: ["one"] }
+      const stopped = new GraphError.GraphBreakpoint({ when: "after", nodes: ["one"], next: ["two"] })
+      const inbox = Effect.map(thread.state(), ({ values }) => untyped<{ readonly inbox: number }>(values).inbox)
+      assert.deepStrictEqual(yield* Effect.flip(thread.invoke(2, stop)), stopped)
+      assert.strictEqual(yield* inbox, 3)
+      assert.strictEqual(yield* thread.continue(stop), 4)
+      assert.deepStrictEqual(yield* Effect.flip(thread.invoke(20, stop)), stopped)
+      assert.strictEqual(yield* inbox, 21)
+      const pending = yield* Effect.flip(thread.invoke(3, stop))
+      assert.strictEqual(pending instanceof GraphError.PendingWork && pending._tag, "PendingWork")
+      assert.deepStrictEqual(yield* Effect.flip(thread.invoke(3, { ...stop, pending: "discard" })), stopped)
+      assert.strictEqual(yield* inbox, 4)
+      assert.strictEqual(yield* thread.continue(stop), 5)
+      const history = yield* thread.history()
+      assert.deepStrictEqual(history.map(({ next, source, step }) => [step, source, next]), [
+        [6, "loop", []],
+        [5, "loop", ["two"]],
+        [4, "input", ["one"]],
+        [3, "loop", ["two"]],
+        [2, "input", ["one"]],
+        [1, "loop", []],
+        [0, "loop", ["two"]],
+        [-1, "input", ["one"]]
+      ])
+      // From the past: what comes after the checkpoint runs again.
+      assert.strictEqual(yield* thread.continue({ checkpoint: history[3]!.checkpoint }), 22)
+      assert.deepStrictEqual(
+        yield* Effect.flip(thread.continue({ ...stop, checkpoint: history[4]!.checkpoint })),
+        stopped
+      )
+      assert.strictEqual(yield* inbox, 21)
+    })
+)
 
 behaves("LG#41 an update as a node takes the place of its run", () =>
   Effect.gen(function*() {
@@ -448,7 +475,10 @@ behaves("LG#42 a loop can be run again from each of its checkpoints", () =>
       const again = yield* collect(
         thread.stream(Command.continue, { modes: ["updates"], checkpoint })
       )
-      assert.deepStrictEqual(again.map((event) => event.mode === "updates" ? event.update : event.mode), Array.from({ length: 6 - values.n }, () => ({ n: 1 })))
+      assert.deepStrictEqual(
+        again.map((event) => event.mode === "updates" ? event.update : event.mode),
+        Array.from({ length: 6 - values.n }, () => ({ n: 1 }))
+      )
     }
   }))
 
@@ -466,6 +496,34 @@ behaves("LG#43 an ephemeral channel is not part of the state that is left", () =
     assert.deepStrictEqual(end!.values, { input: 1, output: 1 })
     assert.deepStrictEqual(begin!.values, { input: 1, brief: "meow" })
   }))
+
+behaves(
+  "L3 a woken node whose channel to read is still empty runs when it is filled, stopped in between or not",
+  () =>
+    Effect.gen(function*() {
+      const machine = Pregel.make("late", {
+        channels: { a: last, b: last, c: last, d: last },
+        nodes: {
+          // Woken at once, but `b` is written only one superstep later.
+          early: Pregel.node({ subscribe: "a", read: "b", run: (b: number) => b * 10, write: "c" }),
+          fills: Pregel.node({ subscribe: "a", run: addOne, write: "b" }),
+          follows: Pregel.node({ subscribe: "b", run: addOne, write: "d" })
+        },
+        input: "a",
+        output: ["a", "b", "c", "d"]
+      })
+      const expected = { a: 1, b: 2, c: 20, d: 3 }
+      assert.deepStrictEqual(yield* machine.invoke(1), expected)
+      assert.deepStrictEqual(yield* machine.thread("whole").invoke(1), expected)
+      const stopped = machine.thread("stopped")
+      assert.deepStrictEqual(
+        yield* Effect.flip(stopped.invoke(1, { after: ["fills"] })),
+        new GraphError.GraphBreakpoint({ when: "after", nodes: ["fills"], next: ["early", "follows"] })
+      )
+      assert.deepStrictEqual((yield* stopped.state()).next, ["early", "follows"])
+      assert.deepStrictEqual(yield* stopped.continue(), expected)
+    })
+)
 
 // ---------------------------------------------------------------------------
 // Faulty storage and definitions
@@ -503,7 +561,9 @@ behaves("LG#44 whatever the saver fails with surfaces, and no node is blamed", (
     for (const durability of ["async", "exit"] as const) {
       const other = graph.thread(durability)
       assert.deepStrictEqual(
-        yield* Effect.flip(other.invoke({}, { durability }).pipe(with_({ commit: () => Effect.fail(broken(durability)) }))),
+        yield* Effect.flip(
+          other.invoke({}, { durability }).pipe(with_({ commit: () => Effect.fail(broken(durability)) }))
+        ),
         broken(durability)
       )
     }
@@ -522,7 +582,10 @@ it("LG#45 a wrong definition is refused when it is made, and says what is wrong"
   says({}, "needs a start: at least one node that it leads to")
   says({ start: "a", edges: { a: "__start__" } }, "node \"a\" leads to the start, which nothing can lead to")
   says({ start: StateGraph.join("a") }, "the start cannot lead through a join to \"a\"")
-  says({ start: "a", edges: { a: StateGraph.route(["nope"], () => "nope") } }, "node \"a\" leads to \"nope\", which is no node")
+  says(
+    { start: "a", edges: { a: StateGraph.route(["nope"], () => "nope") } },
+    "node \"a\" leads to \"nope\", which is no node"
+  )
   says(
     { start: "a", edges: { a: [StateGraph.route(["b"], () => "b" as const), "b"] } },
     "node \"a\" mixes a route with other edges. A node has one kind of routing"
@@ -533,20 +596,25 @@ it("LG#45 a wrong definition is refused when it is made, and says what is wrong"
     { start: ["a", "b"], edges: { a: StateGraph.join("b"), b: StateGraph.join("b", { release: "idle" }) } },
     "the sources of the join before \"b\" disagree on its release"
   )
-  const named = (name: string) =>
-    make("g", { state: Hello, bodies: { [name]: () => ({}) } }, { start: name })
+  const named = (name: string) => make("g", { state: Hello, bodies: { [name]: () => ({}) } }, { start: name })
   assert.throws(() => named("a|b"), "node name \"a|b\" contains \"|\" or \":\", which are reserved")
   assert.throws(() => named("a:b"), "node name \"a:b\" contains \"|\" or \":\", which are reserved")
   assert.throws(() => named("__end__"), "node name \"__end__\" is reserved")
   assert.throws(() => named(""), "a node needs a name")
-  assert.throws(() => make("g", { state: Hello, bodies: { a: 1 } }, { start: "a" }), "a node is a function, a Node or a graph")
+  assert.throws(
+    () => make("g", { state: Hello, bodies: { a: 1 } }, { start: "a" }),
+    "a node is a function, a Node or a graph"
+  )
 })
 
 it("LG#45 a state key that the machine needs is refused", () => {
   const make = StateGraph.make as unknown as (name: string, nodes: unknown, flow: unknown) => unknown
   for (const key of ["__start__", "__tasks", "__end__", "__input__", "branch:to:a", "join:x"]) {
     const state = State.make({ [key]: Schema.String })
-    assert.throws(() => make("g", { state, bodies: { a: () => ({}) } }, { start: "a" }), `state key "${key}" is reserved`)
+    assert.throws(
+      () => make("g", { state, bodies: { a: () => ({}) } }, { start: "a" }),
+      `state key "${key}" is reserved`
+    )
   }
 })
 

@@ -100,21 +100,24 @@ const routed = StateGraph.make(
   { start: "a", edges: { a: StateGraph.route(["b", "c"], (s) => s.total > 5 ? "b" : "c") } }
 )
 
-behaves("S3 a route sees what its node wrote, and the target it does not choose is never woken", () =>
-  Effect.gen(function*() {
-    assert.deepStrictEqual(yield* routed.invoke({ total: 10 }), { total: 21, visited: ["a", "b"] })
-    assert.deepStrictEqual(yield* routed.invoke({ total: 1 }), { total: 0, visited: ["a", "c"] })
-    assert.deepStrictEqual(routed.pregel.nodes["a"]!.writers, [{ _tag: "Update" }, {
-      _tag: "Route",
-      targets: ["b", "c"]
-    }])
-    const thread = routed.thread("t")
-    yield* thread.invoke({ total: 10 })
-    const { versions } = yield* thread.state()
-    assert.isTrue(Object.hasOwn(routed.pregel.channels, "branch:to:c"))
-    assert.isFalse(Object.hasOwn(versions, "branch:to:c"))
-    assert.isTrue(Object.hasOwn(versions, "branch:to:b"))
-  }))
+behaves(
+  "S3 a route sees what its node wrote, and the target it does not choose is never woken",
+  () =>
+    Effect.gen(function*() {
+      assert.deepStrictEqual(yield* routed.invoke({ total: 10 }), { total: 21, visited: ["a", "b"] })
+      assert.deepStrictEqual(yield* routed.invoke({ total: 1 }), { total: 0, visited: ["a", "c"] })
+      assert.deepStrictEqual(routed.pregel.nodes["a"]!.writers, [{ _tag: "Update" }, {
+        _tag: "Route",
+        targets: ["b", "c"]
+      }])
+      const thread = routed.thread("t")
+      yield* thread.invoke({ total: 10 })
+      const { versions } = yield* thread.state()
+      assert.isTrue(Object.hasOwn(routed.pregel.channels, "branch:to:c"))
+      assert.isFalse(Object.hasOwn(versions, "branch:to:c"))
+      assert.isTrue(Object.hasOwn(versions, "branch:to:b"))
+    })
+)
 
 // ---------------------------------------------------------------------------
 // S4 - S7: Send, conflict, Command, subgraph
@@ -161,24 +164,27 @@ const untyped = (graph: unknown): {
 
 class Texts extends State.make({ total: Schema.String }) {}
 
-behaves("S5 two nodes of one superstep that write one last-value key are refused, with the cure", () =>
-  Effect.gen(function*() {
-    const nodes = StateGraph.nodes(Texts, {
-      a: () => Effect.succeed({ total: "a" }),
-      b: () => Effect.succeed({ total: "b" })
+behaves(
+  "S5 two nodes of one superstep that write one last-value key are refused, with the cure",
+  () =>
+    Effect.gen(function*() {
+      const nodes = StateGraph.nodes(Texts, {
+        a: () => Effect.succeed({ total: "a" }),
+        b: () => Effect.succeed({ total: "b" })
+      })
+      const make = StateGraph.make as unknown as (name: string, nodes: unknown, flow: unknown) => unknown
+      const clash = untyped(make("clash", nodes, { start: ["a", "b"] }))
+      const error = yield* Effect.flip(clash.invoke({ total: "" }))
+      assert.strictEqual(error._tag, "InvalidUpdate")
+      assert.strictEqual(
+        error.message,
+        "at key \"total\": can receive only one value per step. Give it a reducer (Channel.append, Channel.reducer) " +
+          "if several nodes may write it together (written by \"a\", \"b\")"
+      )
+      const stored = yield* Effect.flip(clash.thread("t").invoke({ total: "" }))
+      assert.strictEqual(stored.message, error.message)
     })
-    const make = StateGraph.make as unknown as (name: string, nodes: unknown, flow: unknown) => unknown
-    const clash = untyped(make("clash", nodes, { start: ["a", "b"] }))
-    const error = yield* Effect.flip(clash.invoke({ total: "" }))
-    assert.strictEqual(error._tag, "InvalidUpdate")
-    assert.strictEqual(
-      error.message,
-      "at key \"total\": can receive only one value per step. Give it a reducer (Channel.append, Channel.reducer) " +
-        "if several nodes may write it together (written by \"a\", \"b\")"
-    )
-    const stored = yield* Effect.flip(clash.thread("t").invoke({ total: "" }))
-    assert.strictEqual(stored.message, error.message)
-  }))
+)
 
 behaves("S5 with an appending reducer both are kept", () =>
   Effect.gen(function*() {
@@ -211,27 +217,30 @@ behaves("S6 a Command updates and goes on without an edge", () =>
     assert.deepStrictEqual(yield* graph.thread("t").invoke({ total: 0 }), { total: 0, out: ["r", "t"] })
   }))
 
-behaves("S7 a subgraph's events carry its path, and its checkpoints have a namespace of their own", () =>
-  Effect.gen(function*() {
-    const child = StateGraph.make("child", StateGraph.nodes(Log, { t: () => Effect.succeed({ log: ["t"] }) }), {
-      start: "t"
+behaves(
+  "S7 a subgraph's events carry its path, and its checkpoints have a namespace of their own",
+  () =>
+    Effect.gen(function*() {
+      const child = StateGraph.make("child", StateGraph.nodes(Log, { t: () => Effect.succeed({ log: ["t"] }) }), {
+        start: "t"
+      })
+      const parent = StateGraph.make("parent", StateGraph.nodes(Log, { child }), { start: "child" })
+      const thread = parent.thread("t")
+      const events = yield* collect(thread.stream({}, { modes: ["updates"], subgraphs: true }))
+      assert.deepStrictEqual(events as ReadonlyArray<unknown>, [
+        { mode: "updates", path: ["child"], step: 1, node: "t", update: { log: ["t"] }, cached: false },
+        { mode: "updates", path: [], step: 1, node: "child", update: { log: ["t"] }, cached: false }
+      ])
+      const steps = (snapshots: ReadonlyArray<{ readonly step: number; readonly path: ReadonlyArray<string> }>) =>
+        snapshots.map(({ path, step }) => [path, step])
+      assert.deepStrictEqual(steps(yield* thread.history()), [[[], 1], [[], 0], [[], -1]])
+      assert.deepStrictEqual(steps(yield* thread.at(["child"]).history()), [
+        [["child"], 1],
+        [["child"], 0],
+        [["child"], -1]
+      ])
     })
-    const parent = StateGraph.make("parent", StateGraph.nodes(Log, { child }), { start: "child" })
-    const thread = parent.thread("t")
-    const events = yield* collect(thread.stream({}, { modes: ["updates"], subgraphs: true }))
-    assert.deepStrictEqual(events as ReadonlyArray<unknown>, [
-      { mode: "updates", path: ["child"], step: 1, node: "t", update: { log: ["t"] }, cached: false },
-      { mode: "updates", path: [], step: 1, node: "child", update: { log: ["t"] }, cached: false }
-    ])
-    const steps = (snapshots: ReadonlyArray<{ readonly step: number; readonly path: ReadonlyArray<string> }>) =>
-      snapshots.map(({ path, step }) => [path, step])
-    assert.deepStrictEqual(steps(yield* thread.history()), [[[], 1], [[], 0], [[], -1]])
-    assert.deepStrictEqual(steps(yield* thread.at(["child"]).history()), [
-      [["child"], 1],
-      [["child"], 0],
-      [["child"], -1]
-    ])
-  }))
+)
 
 // ---------------------------------------------------------------------------
 // S8, S9: retry and interrupt
@@ -330,37 +339,40 @@ behaves("S8 an interrupt and a command for the parent are not retried", () =>
     assert.deepStrictEqual(runs, { ask: 2, leave: 1 })
   }))
 
-behaves("S9 a node that asks pauses the thread, and runs again from its start with the answer", () =>
-  Effect.gen(function*() {
-    let runs = 0
-    const graph = StateGraph.make(
-      "asking",
-      StateGraph.nodes(Demo, {
-        ask: Effect.fnUntraced(function*() {
-          runs++
-          const answer = yield* Approve.ask("approve?")
-          return { visited: [`answer=${answer}`] }
-        })
-      }),
-      { start: "ask" }
-    )
-    const thread = graph.thread("t")
-    const paused = yield* Effect.flip(thread.invoke({ total: 0, visited: [] }))
-    assert.strictEqual(paused._tag, "GraphInterrupt")
-    const requests = paused._tag === "GraphInterrupt" ? paused.requests : []
-    assert.deepStrictEqual(requests.map(({ payload, tag }) => ({ payload, tag })), [{
-      payload: "approve?",
-      tag: "Approve"
-    }])
-    assert.match(requests[0]!.id, /^[0-9a-f]{32}$/)
-    const state = yield* thread.state()
-    assert.deepStrictEqual(state.values, { total: 0, visited: [] })
-    assert.deepStrictEqual(state.next, ["ask"])
-    assert.deepStrictEqual(state.requests, [{ id: requests[0]!.id, tag: "Approve", payload: "approve?" }])
-    assert.deepStrictEqual(yield* thread.resume(Approve.reply("yes")), { total: 0, visited: ["answer=yes"] })
-    assert.strictEqual(runs, 2)
-    assert.deepStrictEqual((yield* thread.state()).next, [])
-  }))
+behaves(
+  "S9 a node that asks pauses the thread, and runs again from its start with the answer",
+  () =>
+    Effect.gen(function*() {
+      let runs = 0
+      const graph = StateGraph.make(
+        "asking",
+        StateGraph.nodes(Demo, {
+          ask: Effect.fnUntraced(function*() {
+            runs++
+            const answer = yield* Approve.ask("approve?")
+            return { visited: [`answer=${answer}`] }
+          })
+        }),
+        { start: "ask" }
+      )
+      const thread = graph.thread("t")
+      const paused = yield* Effect.flip(thread.invoke({ total: 0, visited: [] }))
+      assert.strictEqual(paused._tag, "GraphInterrupt")
+      const requests = paused._tag === "GraphInterrupt" ? paused.requests : []
+      assert.deepStrictEqual(requests.map(({ payload, tag }) => ({ payload, tag })), [{
+        payload: "approve?",
+        tag: "Approve"
+      }])
+      assert.match(requests[0]!.id, /^[0-9a-f]{32}$/)
+      const state = yield* thread.state()
+      assert.deepStrictEqual(state.values, { total: 0, visited: [] })
+      assert.deepStrictEqual(state.next, ["ask"])
+      assert.deepStrictEqual(state.requests, [{ id: requests[0]!.id, tag: "Approve", payload: "approve?" }])
+      assert.deepStrictEqual(yield* thread.resume(Approve.reply("yes")), { total: 0, visited: ["answer=yes"] })
+      assert.strictEqual(runs, 2)
+      assert.deepStrictEqual((yield* thread.state()).next, [])
+    })
+)
 
 // ---------------------------------------------------------------------------
 // S10 - S14: checkpoints
@@ -393,16 +405,19 @@ behaves("S10 history of the two-node graph has steps -1, 0, 1, 2", () =>
     ])
   }))
 
-behaves("S10 a node runs when a trigger is newer than what it has seen: an update of the state alone wakes nobody", () =>
-  Effect.gen(function*() {
-    const thread = linear.thread("t")
-    yield* thread.invoke({ total: 10 })
-    yield* thread.update({ total: 100 }, { asNode: "b" })
-    const state = yield* thread.state()
-    assert.deepStrictEqual([state.values, state.next], [{ total: 100, visited: ["a", "b"] }, []])
-    yield* thread.update({ total: 100 }, { asNode: "a" })
-    assert.deepStrictEqual((yield* thread.state()).next, ["b"])
-  }))
+behaves(
+  "S10 a node runs when a trigger is newer than what it has seen: an update of the state alone wakes nobody",
+  () =>
+    Effect.gen(function*() {
+      const thread = linear.thread("t")
+      yield* thread.invoke({ total: 10 })
+      yield* thread.update({ total: 100 }, { asNode: "b" })
+      const state = yield* thread.state()
+      assert.deepStrictEqual([state.values, state.next], [{ total: 100, visited: ["a", "b"] }, []])
+      yield* thread.update({ total: 100 }, { asNode: "a" })
+      assert.deepStrictEqual((yield* thread.state()).next, ["b"])
+    })
+)
 
 behaves("S11 going on from the checkpoint before b runs b again", () =>
   Effect.gen(function*() {
@@ -416,39 +431,46 @@ behaves("S11 going on from the checkpoint before b runs b again", () =>
     })
   }))
 
-behaves("S12 what finished before a sibling failed is kept, and only the failed task runs again", () =>
-  Effect.gen(function*() {
-    const runs = { one: 0, three: 0, two: 0 }
-    const count = (name: keyof typeof runs) =>
-      Effect.sync(() => {
-        runs[name]++
-        return { log: [`${name}${runs[name]}`] }
-      })
-    const graph = StateGraph.make(
-      "pending",
-      StateGraph.nodes(Log, {
-        one: () => count("one"),
-        three: () => Effect.flatMap(count("three"), (u) => runs.three < 2 ? Effect.fail(new Failed({ at: 3 })) : Effect.succeed(u)),
-        two: () => count("two")
-      }),
-      { start: ["one", "two", "three"] },
-      { onFailure: "settle" }
-    )
-    const thread = graph.thread("t")
-    assert.deepStrictEqual(yield* Effect.flip(thread.invoke({})), new Failed({ at: 3 }))
-    const state = yield* thread.state()
-    assert.deepStrictEqual(state.values, { log: ["one1", "two1"] })
-    assert.deepStrictEqual(state.next, ["three"])
-    assert.deepStrictEqual(state.tasks.map(({ node, result }) => [node, result]), [
-      ["one", { log: [["one1"]] }],
-      ["three", undefined],
-      ["two", { log: [["two1"]] }]
-    ])
-    assert.deepStrictEqual(yield* thread.continue(), { log: ["one1", "three2", "two1"] })
-    assert.deepStrictEqual(runs, { one: 1, three: 2, two: 1 })
-    // The failure itself is no state: nothing of it is left.
-    assert.deepStrictEqual((yield* thread.state()).tasks, [])
-  }))
+behaves(
+  "S12 what finished before a sibling failed is kept, and only the failed task runs again",
+  () =>
+    Effect.gen(function*() {
+      const runs = { one: 0, three: 0, two: 0 }
+      const count = (name: keyof typeof runs) =>
+        Effect.sync(() => {
+          runs[name]++
+          return { log: [`${name}${runs[name]}`] }
+        })
+      const graph = StateGraph.make(
+        "pending",
+        StateGraph.nodes(Log, {
+          one: () => count("one"),
+          three: () =>
+            Effect.flatMap(
+              count("three"),
+              (u) => runs.three < 2 ? Effect.fail(new Failed({ at: 3 })) : Effect.succeed(u)
+            ),
+          two: () => count("two")
+        }),
+        { start: ["one", "two", "three"] },
+        { onFailure: "settle" }
+      )
+      const thread = graph.thread("t")
+      assert.deepStrictEqual(yield* Effect.flip(thread.invoke({})), new Failed({ at: 3 }))
+      const state = yield* thread.state()
+      assert.deepStrictEqual(state.values, { log: ["one1", "two1"] })
+      assert.deepStrictEqual(state.next, ["three"])
+      assert.deepStrictEqual(state.tasks.map(({ node, result }) => [node, result]), [
+        ["one", { log: [["one1"]] }],
+        ["three", undefined],
+        ["two", { log: [["two1"]] }]
+      ])
+      assert.deepStrictEqual(yield* thread.continue(), { log: ["one1", "three2", "two1"] })
+      assert.deepStrictEqual(runs, { one: 1, three: 2, two: 1 })
+      // The failure itself is no state: nothing of it is left.
+      assert.deepStrictEqual((yield* thread.state()).tasks, [])
+    })
+)
 
 behaves("S13 values and checkpoints are seen after their commit, updates before it", () =>
   Effect.gen(function*() {
@@ -457,7 +479,10 @@ behaves("S13 values and checkpoints are seen after their commit, updates before 
     const logged = Checkpointer.Checkpointer.of({
       ...saver,
       commit: (thread, commit) =>
-        Effect.andThen(saver.commit(thread, commit), Effect.sync(() => void log.push(`commit ${commit.checkpoint.step}`)))
+        Effect.andThen(
+          saver.commit(thread, commit),
+          Effect.sync(() => void log.push(`commit ${commit.checkpoint.step}`))
+        )
     })
     // A reader that is never behind sees events in the order in which the run makes them.
     yield* Stream.runForEach(
@@ -493,36 +518,39 @@ behaves("S13 a breakpoint after a node stops when its checkpoint is stored", () 
     assert.deepStrictEqual(yield* thread.continue(), { total: 21, visited: ["a", "b"] })
   }))
 
-behaves("S14 ten runs that finish in other orders give the same state and the same checkpoints", () =>
-  Effect.gen(function*() {
-    const names = ["a", "b", "c", "d"] as const
-    let run = 0
-    const finished: Array<string> = []
-    const slow = (name: typeof names[number]) => () =>
-      Effect.gen(function*() {
-        // Another node is the last one in every run.
-        const turns = 20 * ((names.indexOf(name) * 3 + run * 7) % 5)
-        for (let turn = 0; turn < turns; turn++) yield* Effect.yieldNow
-        finished.push(name)
-        return { log: [name] }
-      })
-    const graph = StateGraph.make(
-      "parallel",
-      StateGraph.nodes(Log, { a: slow("a"), b: slow("b"), c: slow("c"), d: slow("d") }),
-      { start: ["d", "c", "b", "a"] }
-    )
-    const orders = new Set<string>()
-    const ids = new Set<string>()
-    for (run = 0; run < 10; run++) {
-      finished.length = 0
-      const thread = graph.thread(`t${run}`)
-      assert.deepStrictEqual(yield* thread.invoke({}), { log: ["a", "b", "c", "d"] })
-      orders.add(finished.join(""))
-      ids.add((yield* thread.history()).map(({ checkpoint }) => checkpoint).join(" "))
-    }
-    assert.isAbove(orders.size, 2)
-    assert.strictEqual(ids.size, 1)
-  }))
+behaves(
+  "S14 ten runs that finish in other orders give the same state and the same checkpoints",
+  () =>
+    Effect.gen(function*() {
+      const names = ["a", "b", "c", "d"] as const
+      let run = 0
+      const finished: Array<string> = []
+      const slow = (name: typeof names[number]) => () =>
+        Effect.gen(function*() {
+          // Another node is the last one in every run.
+          const turns = 20 * ((names.indexOf(name) * 3 + run * 7) % 5)
+          for (let turn = 0; turn < turns; turn++) yield* Effect.yieldNow
+          finished.push(name)
+          return { log: [name] }
+        })
+      const graph = StateGraph.make(
+        "parallel",
+        StateGraph.nodes(Log, { a: slow("a"), b: slow("b"), c: slow("c"), d: slow("d") }),
+        { start: ["d", "c", "b", "a"] }
+      )
+      const orders = new Set<string>()
+      const ids = new Set<string>()
+      for (run = 0; run < 10; run++) {
+        finished.length = 0
+        const thread = graph.thread(`t${run}`)
+        assert.deepStrictEqual(yield* thread.invoke({}), { log: ["a", "b", "c", "d"] })
+        orders.add(finished.join(""))
+        ids.add((yield* thread.history()).map(({ checkpoint }) => checkpoint).join(" "))
+      }
+      assert.isAbove(orders.size, 2)
+      assert.strictEqual(ids.size, 1)
+    })
+)
 
 // ---------------------------------------------------------------------------
 // P1 - P8: the machine wired by hand
@@ -616,6 +644,38 @@ behaves("P5 a cycle ends when its node writes nothing", () =>
     assert.deepStrictEqual(yield* lasting.thread("t").invoke({ value: "a" }), { value: "aaaaaaaaaaaaaaaa" })
   }))
 
+behaves(
+  "P5 on an ephemeral channel the last value is shown in the stream, and is gone when the run ends",
+  () =>
+    Effect.gen(function*() {
+      const machine = Pregel.make("p5 ephemeral", {
+        channels: { value: Channel.ephemeral(Schema.String) },
+        nodes: {
+          node: Pregel.node({
+            subscribe: "value",
+            run: (text: string) => text.length < 10 ? text + text : undefined,
+            write: "value"
+          })
+        },
+        input: ["value"],
+        output: ["value"]
+      })
+      const thread = machine.thread("t")
+      const events = yield* collect(thread.stream({ value: "a" }, { modes: ["values"] }))
+      assert.deepStrictEqual(events.map((event) => event.mode === "values" ? event.values : event.mode), [
+        { value: "aa" },
+        { value: "aaaa" },
+        { value: "aaaaaaaa" },
+        { value: "aaaaaaaaaaaaaaaa" },
+        {}
+      ])
+      // What a run gives, what going on gives and what the thread holds are the same.
+      assert.deepStrictEqual(yield* machine.invoke({ value: "a" }), {})
+      assert.deepStrictEqual(yield* thread.continue(), {})
+      assert.deepStrictEqual((yield* thread.state()).values, {})
+    })
+)
+
 behaves("P6 a Topic drops repetitions when it is told to", () =>
   Effect.gen(function*() {
     const machine = (unique: boolean) =>
@@ -636,49 +696,52 @@ behaves("P6 a Topic drops repetitions when it is told to", () =>
     assert.deepStrictEqual(yield* machine(false).thread("u").invoke({ a: "x" }), { c: ["x", "x", "x!", "x"] })
   }))
 
-behaves("P7 a Delta channel is rebuilt from its writes, batches as they were, and snapshots bound the reading", () =>
-  Effect.gen(function*() {
-    const list = Channel.delta({
-      value: Schema.Array(Schema.String),
-      initial: () => [],
-      reduce: (state, writes) => [...state, ...writes.flat()],
-      snapshotFrequency: 2
-    })
-    const dict = Channel.delta({
-      value: Schema.Record(Schema.String, Schema.Int),
-      initial: () => ({}),
-      reduce: (state, writes) => Object.assign({}, state, ...writes) as Readonly<Record<string, number>>
-    })
-    class Deltas extends State.make({ n: Channel.lastValue(Schema.Int, { initial: () => 0 }), list, dict }) {}
-    const graph = StateGraph.make(
-      "p7",
-      StateGraph.nodes(Deltas, {
-        a: (s) => ({ n: s.n + 1, list: [`a${s.n}`], dict: { [`a${s.n}`]: s.n } }),
-        b: (s) => ({ list: [`b${s.n}`], dict: { last: s.n } })
-      }),
-      {
-        start: ["a", "b"],
-        edges: { a: StateGraph.route(["a", "b"], (s) => s.n < 4 ? ["a", "b"] : []) }
+behaves(
+  "P7 a Delta channel is rebuilt from its writes, batches as they were, and snapshots bound the reading",
+  () =>
+    Effect.gen(function*() {
+      const list = Channel.delta({
+        value: Schema.Array(Schema.String),
+        initial: () => [],
+        reduce: (state, writes) => [...state, ...writes.flat()],
+        snapshotFrequency: 2
+      })
+      const dict = Channel.delta({
+        value: Schema.Record(Schema.String, Schema.Int),
+        initial: () => ({}),
+        reduce: (state, writes) => Object.assign({}, state, ...writes) as Readonly<Record<string, number>>
+      })
+      class Deltas extends State.make({ n: Channel.lastValue(Schema.Int, { initial: () => 0 }), list, dict }) {}
+      const graph = StateGraph.make(
+        "p7",
+        StateGraph.nodes(Deltas, {
+          a: (s) => ({ n: s.n + 1, list: [`a${s.n}`], dict: { [`a${s.n}`]: s.n } }),
+          b: (s) => ({ list: [`b${s.n}`], dict: { last: s.n } })
+        }),
+        {
+          start: ["a", "b"],
+          edges: { a: StateGraph.route(["a", "b"], (s) => s.n < 4 ? ["a", "b"] : []) }
+        }
+      )
+      const thread = graph.thread("t")
+      const live = (yield* collect(thread.stream({}, { modes: ["values"] }))).flatMap((event) =>
+        event.mode === "values" ? [event.values] : []
+      )
+      assert.deepStrictEqual(live.at(-1), {
+        n: 4,
+        list: ["a0", "b0", "a1", "b1", "a2", "b2", "a3", "b3"],
+        dict: { a0: 0, last: 3, a1: 1, a2: 2, a3: 3 }
+      })
+      const stored = (yield* thread.history()).map(({ values }) => values).toReversed()
+      assert.deepStrictEqual(stored.slice(2), live)
+      // Reading never goes past the last whole state.
+      const saver = yield* Checkpointer.Checkpointer
+      for (const { checkpoint } of yield* thread.history()) {
+        const saved = yield* saver.get("t", "", checkpoint)
+        assert.isTrue(saved._tag === "Some" && saved.value.chain.length <= 3)
       }
-    )
-    const thread = graph.thread("t")
-    const live = (yield* collect(thread.stream({}, { modes: ["values"] }))).flatMap((event) =>
-      event.mode === "values" ? [event.values] : []
-    )
-    assert.deepStrictEqual(live.at(-1), {
-      n: 4,
-      list: ["a0", "b0", "a1", "b1", "a2", "b2", "a3", "b3"],
-      dict: { a0: 0, last: 3, a1: 1, a2: 2, a3: 3 }
     })
-    const stored = (yield* thread.history()).map(({ values }) => values).reverse()
-    assert.deepStrictEqual(stored.slice(2), live)
-    // Reading never goes past the last whole state.
-    const saver = yield* Checkpointer.Checkpointer
-    for (const { checkpoint } of yield* thread.history()) {
-      const saved = yield* saver.get("t", "", checkpoint)
-      assert.isTrue(saved._tag === "Some" && saved.value.chain.length <= 3)
-    }
-  }))
+)
 
 class Essay extends State.make({ topic: Schema.String, content: Schema.String, score: Schema.Number }, {
   input: ["topic"]

@@ -110,7 +110,9 @@ export class Ledger {
       switch (event[0]) {
         case "node begin": {
           const [, namespace, checkpoint, task] = event
-          if (this.#tasks.has(keyOf(namespace, checkpoint, task)) || this.#supersteps.has(keyOf(namespace, checkpoint))) {
+          if (
+            this.#tasks.has(keyOf(namespace, checkpoint, task)) || this.#supersteps.has(keyOf(namespace, checkpoint))
+          ) {
             this.repeated.push(keyOf(...event))
           }
           break
@@ -137,7 +139,9 @@ export class Ledger {
   }
 
   /** Acknowledged tasks of the last life that a file does not hold. */
-  missing(stored: ReadonlyArray<{ readonly namespace: string; readonly checkpoint: string; readonly task: string }>): ReadonlyArray<string> {
+  missing(
+    stored: ReadonlyArray<{ readonly namespace: string; readonly checkpoint: string; readonly task: string }>
+  ): ReadonlyArray<string> {
     const held = new Set(stored.map(({ checkpoint, namespace, task }) => keyOf(namespace, checkpoint, task)))
     return this.#acked.map((acked) => keyOf(...acked)).filter((key) => !held.has(key))
   }

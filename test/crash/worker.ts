@@ -10,8 +10,8 @@ import * as Num from "effect/Number"
 import * as Random from "effect/Random"
 import * as Schema from "effect/Schema"
 import { readSync, writeSync } from "node:fs"
-import type { CheckpointRow, TaskRow } from "superstep/Checkpoint"
 import * as Channel from "superstep/Channel"
+import type { CheckpointRow, TaskRow } from "superstep/Checkpoint"
 import { Checkpointer, type CheckpointerShape } from "superstep/Checkpointer"
 import { END } from "superstep/Command"
 import * as Interrupt from "superstep/Interrupt"
@@ -109,19 +109,19 @@ const text = (letter: string, kilobytes: number): string => letter.repeat(kiloby
 const whole = StateGraph.make(
   "whole",
   StateGraph.nodes(Whole, {
-    prepare: (s) => told(Effect.succeed({ n: s.n + 1, log: ["prepare"], trail: "prepare", text: text("p", 200) })),
+    prepare: (s) => told(Effect.succeed({ n: s.n + 1, log: ["prepare"], trail: "prepare", text: text("p", 64) })),
     split: () => told(Effect.as(Effect.sleep(1), { log: ["split"], trail: "split" })),
     work: Node.make({
       input: Schema.Struct({ index: Schema.Int }),
       run: ({ index }) =>
         told(Effect.gen(function*() {
           // Four acknowledgements of three tasks, in an order that is not that of the tasks.
-          yield* Effect.sleep((index * 7) % 4 * 3)
+          yield* Effect.sleep((index * 7) % 4 * 15)
           const drawn = yield* Random.nextIntBetween(0, 1000)
-          return { log: [`work ${index} ${drawn} ${text("w", 16)}`], total: drawn, trail: `work ${index}` }
+          return { log: [`work ${index} ${drawn} ${text("w", 8)}`], total: drawn, trail: `work ${index}` }
         }))
     }),
-    gather: (s) => told(Effect.succeed({ n: s.n + s.total, log: ["gather"], text: text("g", 200) })),
+    gather: (s) => told(Effect.succeed({ n: s.n + s.total, log: ["gather"], text: text("g", 64) })),
     review,
     beside: () => told(Effect.as(Effect.sleep(2), { log: ["beside"], total: 100, trail: "beside" })),
     joined: () => told(Effect.as(Effect.sleep(1), { log: ["joined"], trail: "joined" })),
@@ -133,13 +133,23 @@ const whole = StateGraph.make(
         return { n: two.n, log: [...one.steps, ...two.steps], trail: "caller" }
       })),
     tick: (s) =>
-      told(Effect.as(Effect.sleep(s.count % 2), { count: 1, log: [`tick ${s.count}`], trail: `tick ${s.count}`, text: text("t", 200) }))
+      told(
+        Effect.as(Effect.sleep(s.count % 2), {
+          count: 1,
+          log: [`tick ${s.count}`],
+          trail: `tick ${s.count}`,
+          text: text("t", 64)
+        })
+      )
   }),
   {
     start: "prepare",
     edges: {
       prepare: "split",
-      split: StateGraph.route(["work"], () => Array.from({ length: fanOut }, (_, index) => Send.make("work", { index }))),
+      split: StateGraph.route(
+        ["work"],
+        () => Array.from({ length: fanOut }, (_, index) => Send.make("work", { index }))
+      ),
       work: "gather",
       gather: ["review", "beside"],
       review: StateGraph.join("joined"),
@@ -156,7 +166,8 @@ const whole = StateGraph.make(
 // The saver
 // ---------------------------------------------------------------------------
 
-const statusOf = (rows: ReadonlyArray<TaskRow>): string => rows.every(({ status }) => status === "done") ? "done" : "paused"
+const statusOf = (rows: ReadonlyArray<TaskRow>): string =>
+  rows.every(({ status }) => status === "done") ? "done" : "paused"
 
 const where = (namespace: string, { id, parent }: CheckpointRow) => [namespace, id, parent ?? ""] as const
 
@@ -168,7 +179,9 @@ const telling = (saver: CheckpointerShape): CheckpointerShape => ({
       say("put begin", namespace, statusOf(rows))
       return Effect.tap(saver.putTasks(thread, namespace, rows), () =>
         Effect.sync(() => {
-          for (const { checkpoint, status, task } of rows) if (status === "done") say("acked", namespace, checkpoint, task)
+          for (const { checkpoint, status, task } of rows) {
+            if (status === "done") say("acked", namespace, checkpoint, task)
+          }
           say("put end", namespace, statusOf(rows))
         }))
     }),
@@ -186,7 +199,9 @@ const telling = (saver: CheckpointerShape): CheckpointerShape => ({
     })
 })
 
-const layer = Layer.effect(Checkpointer, Effect.map(Checkpointer, telling)).pipe(Layer.provide(layerSqlite({ filename })))
+const layer = Layer.effect(Checkpointer, Effect.map(Checkpointer, telling)).pipe(
+  Layer.provide(layerSqlite({ filename }))
+)
 
 // ---------------------------------------------------------------------------
 // The run
@@ -200,7 +215,9 @@ const replies = (requests: ReadonlyArray<{ readonly id: string; readonly payload
   requests.map(({ id, payload }) => Approve.reply(`yes to ${String(payload)}`, { id }))
 
 /** Answers what the thread asks, and goes on; if another runner was faster, starts over. */
-const resume = (requests: ReadonlyArray<{ readonly id: string; readonly payload: unknown }>): ReturnType<typeof thread.start> =>
+const resume = (
+  requests: ReadonlyArray<{ readonly id: string; readonly payload: unknown }>
+): ReturnType<typeof thread.start> =>
   Effect.suspend(() => {
     say("run", "resume")
     return thread.resume(replies(requests), options)

@@ -147,7 +147,7 @@ describe("error handlers", () => {
         input: Demo,
         run: () => Effect.fail(new Broken()),
         onError: (error) => {
-          expectTypeOf(error).toEqualTypeOf<Broken>()
+          expectTypeOf(error).toEqualTypeOf<Broken | GraphError.NodeTimeout>()
           return Effect.fail(new Late())
         }
       })

@@ -444,6 +444,12 @@ const assemble = (parts: Parts): Program => {
   const { channels, joins, nodes, ...rest } = parts
   const wakes: Array<Array<number>> = channels.list.map(() => [])
   for (const node of nodes) for (const c of node.triggers) wakes[c]!.push(node.number)
+  const askedBy: Array<ReadonlyArray<number>> = [...wakes]
+  for (const { number, read, triggers } of nodes) {
+    if (read._tag === "Value" && !triggers.includes(read.channel)) {
+      askedBy[read.channel] = [...askedBy[read.channel]!, number].sort((a, b) => a - b)
+    }
+  }
   for (const name of [...rest.limits.before, ...rest.limits.after]) {
     if (name !== "*" && !rest.nodeNumber.has(name)) wrong(rest.name, `breakpoint at "${name}", which is no node`)
   }
@@ -455,6 +461,7 @@ const assemble = (parts: Parts): Program => {
     channels: channels.list,
     channelNumber: channels.numbers,
     wakes,
+    askedBy,
     finishing: channels.list.flatMap(({ rule }, number) =>
       rule._tag === "LastValueAfterFinish" || rule._tag === "NamedBarrierAfterFinish" ? [number] : []
     ),

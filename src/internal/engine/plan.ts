@@ -52,14 +52,14 @@ const isWoken = (program: Program, checkpoint: Checkpoint, node: NodeProgram): b
   return false
 }
 
-/** Node numbers worth asking: those that the changed channels wake, or all when that is not known. */
+/** Node numbers worth asking: those that the changed channels wake or feed, or all when that is not known. */
 const candidates = (program: Program, checkpoint: Checkpoint): ReadonlyArray<number> => {
   const { updated } = checkpoint
   if (updated === undefined) return program.nodes.map((node) => node.number)
   if (updated.length === 0) return updated
-  if (updated.length === 1) return program.wakes[updated[0]!]!
+  if (updated.length === 1) return program.askedBy[updated[0]!]!
   const found = new Set<number>()
-  for (const c of updated) for (const n of program.wakes[c]!) found.add(n)
+  for (const c of updated) for (const n of program.askedBy[c]!) found.add(n)
   return found.size < 2 ? [...found] : [...found].sort((a, b) => a - b)
 }
 

@@ -112,6 +112,8 @@ export interface Program {
   readonly nodeNumber: ReadonlyMap<string, number>
   /** By channel number: the nodes that the channel triggers. */
   readonly wakes: ReadonlyArray<ReadonlyArray<number>>
+  /** The same, with the nodes that read the channel alone: woken before, they could not run while it was empty. */
+  readonly askedBy: ReadonlyArray<ReadonlyArray<number>>
   readonly joins: ReadonlyArray<Join>
   /** Channels whose rule waits for the finish, and those of idle joins. */
   readonly finishing: ReadonlyArray<number>

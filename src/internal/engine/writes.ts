@@ -228,6 +228,19 @@ export const writesOf = (
   return collector.result
 }
 
+/** The writes of a result that was kept: what its node wrote then, and where its edges lead from the state as it is now. */
+export const withRouting = (
+  program: Program,
+  cells: ReadonlyArray<Channel.Cell>,
+  node: NodeProgram,
+  written: ReadonlyArray<Write>
+): Result.Result<ReadonlyArray<Write>, WriteError> => {
+  const collector = new Collector(program, node.name)
+  collector.writes.push(...written)
+  collectRouting(collector, cells, node)
+  return collector.result
+}
+
 /** The writes of a Command that comes from outside, as the input of a thread. */
 export const commandWrites = (
   program: Program,

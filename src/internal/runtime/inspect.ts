@@ -42,7 +42,7 @@ const root: (program: Program, thread: string, id: string | undefined) => Erased
   function*(program: Program, thread: string, id: string | undefined) {
     const opened = yield* open(program, thread, id)
     if (opened.row === undefined) return yield* new UnknownThread({ thread })
-    const { branch, isHead, place, row, saver } = opened
+    const { branch, isHead, row, saver, stored: place } = opened
     return { saver, thread, program, namespace: "", path: [], place, row, isHead, inside: undefined, branch, around: [] }
   }
 ) as (program: Program, thread: string, id: string | undefined) => Erased<Located>

@@ -5,10 +5,10 @@
  */
 import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
-import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
+import * as Semaphore from "effect/Semaphore"
 import type { CheckpointRow, Source, TaskRow } from "../../Checkpoint.ts"
 import { format } from "../../Checkpoint.ts"
 import type { CheckpointerShape } from "../../Checkpointer.ts"
@@ -81,38 +81,60 @@ export const noting = (saver: CheckpointerShape, faults: WeakSet<object>): Check
   }
 }
 
+/**
+ * Work that is done behind a run, one piece at a time: `step` takes what waits and does it. What it fails with ends it, and is
+ * what everybody who waits for it, or starts it again, fails with.
+ */
+class Behind {
+  readonly step: Effect.Effect<void, StorageError>
+  readonly #lock = Semaphore.makeUnsafe(1)
+  #isStarted = false
+  #failure: Cause.Cause<StorageError> | undefined = undefined
+
+  constructor(step: Effect.Effect<void, StorageError>) {
+    this.step = step
+  }
+
+  /** Waits until what is being done is done, and does what waits. */
+  readonly flush: Effect.Effect<void, StorageError> = Effect.suspend(() =>
+    Effect.uninterruptible(this.#lock.withPermits(1)(Effect.suspend(() =>
+      this.#failure !== undefined ? Effect.failCause(this.#failure) : Effect.onError(this.step, (cause) =>
+        Effect.sync(() => {
+          this.#failure = cause
+        }))
+    )))
+  )
+
+  /** Begins in the next tick, so that what comes in the same tick is done together. */
+  readonly start: Effect.Effect<void, StorageError> = Effect.suspend(() => {
+    if (this.#failure !== undefined) return Effect.failCause(this.#failure)
+    if (this.#isStarted) return Effect.void
+    this.#isStarted = true
+    const work = Effect.suspend(() => {
+      this.#isStarted = false
+      return this.flush
+    })
+    return Effect.asVoid(Effect.forkDetach(Effect.uninterruptible(Effect.andThen(Effect.yieldNow, work))))
+  })
+}
+
 /** Commits on their way in durability `async`: in order, one at a time, with a bounded lag. */
 export class Commits {
   readonly #waiting: Array<Effect.Effect<void, StorageError>> = []
-  #worker: Fiber.Fiber<void, StorageError> | undefined = undefined
-
-  readonly #drain: Effect.Effect<void, StorageError> = Effect.suspend(() => {
+  readonly #behind = new Behind(Effect.suspend((): Effect.Effect<void, StorageError> => {
     const next = this.#waiting.shift()
-    if (next === undefined) {
-      this.#worker = undefined
-      return Effect.void
-    }
-    return Effect.flatMap(next, () => this.#drain)
-  })
+    return next === undefined ? Effect.void : Effect.flatMap(next, () => this.#behind.step)
+  }))
 
   add(commit: Effect.Effect<void, StorageError>): Effect.Effect<void, StorageError> {
     return Effect.suspend(() => {
       this.#waiting.push(commit)
-      const started = this.#worker !== undefined
-        ? Effect.void
-        : Effect.map(Effect.forkDetach(Effect.uninterruptible(this.#drain)), (fiber) => {
-          this.#worker ??= fiber
-        })
-      return this.#waiting.length > maxCommitLag ? Effect.andThen(started, this.flush) : started
+      return this.#waiting.length > maxCommitLag ? this.flush : this.#behind.start
     })
   }
 
   /** Waits until everything is stored. */
-  readonly flush: Effect.Effect<void, StorageError> = Effect.suspend(() =>
-    this.#worker === undefined
-      ? this.#waiting.length === 0 ? Effect.void : this.#drain
-      : Effect.andThen(Fiber.join(this.#worker), Effect.suspend(() => this.#waiting.length === 0 ? Effect.void : this.#drain))
-  )
+  readonly flush: Effect.Effect<void, StorageError> = Effect.suspend(() => this.#behind.flush)
 }
 
 export const toError = (thread: string, checkpoint: string | undefined) => (fault: Fault): CheckpointError =>
@@ -171,8 +193,13 @@ export class Session {
   /** Whether task rows beside the current checkpoint are stored already. */
   readonly #storedTasks = new Set<string>()
   #buffer: Array<{ readonly id: string; readonly row: TaskRow }> = []
-  /** Runs while records wait to be stored; stays when it has failed, so that every later wait fails too. */
-  #flusher: Fiber.Fiber<void, StorageError> | undefined = undefined
+  /** Stores records batch after batch: what comes while one is on its way waits for the next. */
+  readonly #acknowledging = new Behind(Effect.suspend((): Effect.Effect<void, StorageError> => {
+    if (this.#buffer.length === 0) return Effect.void
+    const batch = this.#buffer
+    this.#buffer = []
+    return Effect.flatMap(this.#store(batch), () => this.#acknowledging.step)
+  }))
   /** Finished records of another runner that were stored first, and stand in this superstep. */
   readonly adopted = new Map<string, TaskRecord>()
 
@@ -220,23 +247,9 @@ export class Session {
       const row = encodeTask(this.program, this.id, id, record)
       if (Result.isFailure(row)) return Effect.fail(this.#fail(row.failure))
       this.#buffer.push({ id, row: row.success })
-      if (this.#flusher !== undefined) return Effect.void
-      return Effect.map(Effect.forkDetach(Effect.uninterruptible(Effect.andThen(Effect.yieldNow, this.#flush))), (fiber) => {
-        this.#flusher = fiber
-      })
+      return this.#acknowledging.start
     })
   }
-
-  /** Stores batch after batch: what comes while one is on its way waits for the next. */
-  readonly #flush: Effect.Effect<void, StorageError> = Effect.suspend(() => {
-    const batch = this.#buffer
-    if (batch.length === 0) {
-      this.#flusher = undefined
-      return Effect.void
-    }
-    this.#buffer = []
-    return Effect.andThen(this.#store(batch), this.#flush)
-  })
 
   #store(batch: ReadonlyArray<{ readonly id: string; readonly row: TaskRow }>): Effect.Effect<void, StorageError> {
     const put = this.run.saver.putTasks(this.run.thread, this.namespace, batch.map(({ row }) => row))
@@ -253,10 +266,7 @@ export class Session {
   }
 
   /** Waits until every acknowledged record is stored. */
-  readonly settle: Effect.Effect<void, StorageError> = Effect.suspend(() => {
-    const running = this.#flusher
-    return running === undefined ? Effect.void : Fiber.join(running)
-  })
+  readonly settle: Effect.Effect<void, StorageError> = Effect.suspend(() => this.#acknowledging.flush)
 
   /** Stores records at once, before anything that depends on them happens. */
   store(records: ReadonlyMap<string, TaskRecord>): Effect.Effect<void, StorageError> {

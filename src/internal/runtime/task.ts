@@ -37,7 +37,7 @@ import { hash } from "../engine/hash.ts"
 import type { Task } from "../engine/plan.ts"
 import type { Limits, Program } from "../engine/program.ts"
 import { type Answers, encodeWrites, type Graphs, type TaskRecord } from "../engine/stored.ts"
-import { type Write, writesOf } from "../engine/writes.ts"
+import { withRouting, type Write, type WriteError, writesOf } from "../engine/writes.ts"
 import type { Sink } from "./events.ts"
 import { type Asked, AttemptScratchpad } from "./scratchpad.ts"
 import { isFault, type Session, type ThreadRun } from "./session.ts"
@@ -426,17 +426,25 @@ const handle = (run: GraphRun, task: Task, tried: Tried): Erased<Tried & { reado
 // Outcome
 // ---------------------------------------------------------------------------
 
-const done = (run: GraphRun, task: Task, update: unknown, graphs: Graphs, isHandled: boolean): Outcome => {
+const doneWith = (
+  update: unknown,
+  graphs: Graphs,
+  cached: boolean,
+  collect: () => Result.Result<ReadonlyArray<Write>, WriteError>
+): Outcome => {
   try {
-    const writes = writesOf(run.program, run.checkpoint.cells, task.node, update, isHandled)
+    const writes = collect()
     return Result.isSuccess(writes)
-      ? { _tag: "Done", writes: writes.success, update, graphs, cached: false }
+      ? { _tag: "Done", writes: writes.success, update, graphs, cached }
       : failed(Cause.fail(writes.failure))
   } catch (defect) {
     // A route or a schema of the user's threw.
     return failed(Cause.die(defect))
   }
 }
+
+const done = (run: GraphRun, task: Task, update: unknown, graphs: Graphs, isHandled: boolean): Outcome =>
+  doneWith(update, graphs, false, () => writesOf(run.program, run.checkpoint.cells, task.node, update, isHandled))
 
 const outcomeOf = (run: GraphRun, task: Task, { attempted, attempt, isHandled }: Tried & { readonly isHandled: boolean }, handUp: HandUp): Outcome => {
   switch (attempted._tag) {
@@ -475,15 +483,17 @@ const runWithPolicies: (run: GraphRun, task: Task, handUp: HandUp) => Erased<Out
     const entry = cacheEntry(run, task)
     if (entry !== undefined) {
       const hit = yield* entry.cache.get(entry.scope, entry.key)
-      const cached = Option.isSome(hit) ? cachedOutcome(run, hit.value) : undefined
+      const cached = Option.isSome(hit) ? cachedOutcome(run, task, hit.value) : undefined
       if (cached !== undefined) return cached
     }
     const tried = yield* tryUntilDone(run, task)
     const handled = yield* handle(run, task, tried)
     const outcome = outcomeOf(run, task, handled, handUp)
     // What a person answered once is no answer for the next time.
-    if (entry !== undefined && outcome._tag === "Done" && !handled.attempt.isAnswered) {
-      const rows = encodeWrites(run.program, outcome.writes)
+    if (entry !== undefined && outcome._tag === "Done" && !handled.isHandled && !handled.attempt.isAnswered) {
+      // Without where the edges lead: that depends on the state, of which the node may read a part.
+      const written = writesOf(run.program, run.checkpoint.cells, task.node, outcome.update, true)
+      const rows = Result.flatMap(written, (writes) => encodeWrites(run.program, writes))
       if (Result.isSuccess(rows)) yield* entry.cache.set(entry.scope, entry.key, JSON.stringify(rows.success), task.node.cache!.ttlMillis)
     }
     return outcome
@@ -516,7 +526,7 @@ const cacheEntry = (run: GraphRun, task: Task) => {
   return { cache, scope: cacheScope(run.program, task.node.name, policy.id), key: hash(encoded.success) }
 }
 
-const cachedOutcome = (run: GraphRun, text: string): Outcome | undefined => {
+const cachedOutcome = (run: GraphRun, task: Task, text: string): Outcome | undefined => {
   const writes: Array<Write> = []
   const update: Record<string, unknown> = {}
   for (const [name, kind, json] of JSON.parse(text) as ReadonlyArray<readonly [string, 0 | 1, never]>) {
@@ -527,7 +537,7 @@ const cachedOutcome = (run: GraphRun, text: string): Outcome | undefined => {
     writes.push({ channel, value: value.success })
     if (run.program.channels[channel]!.isState) update[name] = value.success
   }
-  return { _tag: "Done", writes, update, graphs: [], cached: true }
+  return doneWith(update, [], true, () => withRouting(run.program, run.checkpoint.cells, task.node, writes))
 }
 
 export type { TaskRecord }

@@ -55,7 +55,10 @@ export interface Opened {
   readonly saver: CheckpointerShape
   readonly thread: string
   readonly program: Program
+  /** Where a run starts: off a head, without what tasks left beside the checkpoint. */
   readonly place: Place
+  /** The checkpoint as it is stored. */
+  readonly stored: Place
   readonly row: CheckpointRow | undefined
   /** The branch that the next commit goes to. */
   readonly branch: number
@@ -84,17 +87,20 @@ export const open: (program: Program, thread: string, from: string | undefined) 
   const head = Option.getOrUndefined(yield* saver.head(thread, ""))
   if (head === undefined) {
     if (from !== undefined) return yield* new UnknownThread({ thread })
-    return { saver, thread, program, place: emptyPlace(program, ""), row: undefined, branch: 1, isHead: true }
+    const place = emptyPlace(program, "")
+    return { saver, thread, program, place, stored: place, row: undefined, branch: 1, isHead: true }
   }
   const id = from ?? head.id
   const found = Option.getOrUndefined(yield* load({ saver, thread }, program, "", id))
   if (found === undefined) return yield* new UnknownCheckpoint({ thread, checkpoint: id, path: [] })
   const { place, row } = found
-  if (id === head.id) return { saver, thread, program, place, row, branch: head.branch, isHead: true }
+  const at = { saver, thread, program, stored: place, row }
+  if (id === head.id) return { ...at, place, branch: head.branch, isHead: true }
   const own = Option.getOrUndefined(yield* saver.head(thread, "", row.branch))
   return own?.id === id
-    ? { saver, thread, program, place, row, branch: row.branch, isHead: true }
-    : { saver, thread, program, place, row, branch: head.branch + 1, isHead: false }
+    ? { ...at, place, branch: row.branch, isHead: true }
+    // What tasks and Commands left beside an old checkpoint belongs to the branch that it was in.
+    : { ...at, place: { ...place, records: new Map() }, branch: head.branch + 1, isHead: false }
 })
 
 export const known = (opened: Opened): Effect.Effect<Opened, UnknownThread> =>
@@ -125,7 +131,7 @@ const sessionOf = (opened: Opened, options: ThreadOptions, start: string | null)
     program: opened.program,
     namespace: "",
     inside: undefined,
-    place: opened.isHead ? opened.place : { ...opened.place, records: new Map() },
+    place: opened.place,
     isKept: true,
     isAtHead: opened.isHead
   })
@@ -356,7 +362,7 @@ export const runThread: (program: Program, thread: string, begin: Begin, options
         yield* known(opened)
         const tasks = yield* planAt(program, opened.place)
         if (tasks.length === 0) return yield* resultAt(opened)
-        return yield* goOn(opened, options, opened.isHead ? opened.place : { ...opened.place, records: new Map() })
+        return yield* goOn(opened, options, opened.place)
       }
     }
   }
