@@ -56,7 +56,8 @@ export interface CheckpointRow {
 export type TaskStatus = "done" | "paused" | "failed"
 
 /**
- * What a task has produced, stored beside the checkpoint that its superstep started from. A `done` row is never replaced.
+ * What a task has produced, stored beside the checkpoint that its superstep started from. A `done` row is never replaced; any other by a `done`
+ * row, or by one of a later revision.
  *
  * @category stored rows
  * @since 0.1.0
@@ -65,6 +66,8 @@ export interface TaskRow {
   readonly checkpoint: string
   readonly task: string
   readonly status: TaskStatus
+  /** Counts the rows of this task, from 1: a runner that has not seen the present row cannot replace it. */
+  readonly revision: number
   /** JSON text. */
   readonly data: string
 }
@@ -109,7 +112,10 @@ export interface Commit {
   /** Rows of tasks, beside the checkpoints they name. */
   readonly tasks: ReadonlyArray<TaskRow>
   readonly place: string
-  /** The head that has to be current still; none for the first. */
+  /**
+   * The head that has to be current still; none for the first. Where the place is that of a graph inside a task, a checkpoint that is stored already is
+   * no conflict: ids derive from what they name, so another runner has stored the same.
+   */
   readonly expected: string | undefined
   readonly owner: string
 }

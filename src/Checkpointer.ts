@@ -41,8 +41,8 @@ export interface CheckpointerShape {
     options: ListOptions
   ) => Effect.Effect<ReadonlyArray<CheckpointRow>, CheckpointError>
   /**
-   * Stores what tasks have produced. A row that is `done` is kept: where one stands already, it is returned in place of the
-   * new one. Rows are returned in the order given.
+   * Stores what tasks have produced. A row that is `done` is kept, and so is one of the same or a later revision: where one
+   * stands already, it is returned in place of the new one. Rows are returned in the order given.
    */
   readonly putTasks: (
     thread: string,
@@ -51,7 +51,7 @@ export interface CheckpointerShape {
   ) => Effect.Effect<ReadonlyArray<TaskRow>, CheckpointError>
   /**
    * Stores a checkpoint and moves the head of its place to it, at once, if the head is the expected one. A commit whose head is
-   * in place already, by the same owner, succeeds again.
+   * in place already, by the same owner, succeeds again; so does one of a graph inside a task whose checkpoint is stored already.
    */
   readonly commit: (thread: string, commit: Commit) => Effect.Effect<void, CheckpointError | ThreadConflict>
   /** Removes everything of a thread. */
@@ -100,12 +100,16 @@ const chainOf = (kept: Kept, namespace: string, id: string): ReadonlyArray<Check
   return chain.toReversed()
 }
 
+/** Whether a row takes the place of the present one of the same task. */
+const replaces = (row: TaskRow, present: TaskRow): boolean =>
+  present.status !== "done" && (row.status === "done" || row.revision > present.revision)
+
 const putTask = (kept: Kept, namespace: string, row: TaskRow): TaskRow => {
   const key = keyOf(namespace, row.checkpoint)
   let rows = kept.tasks.get(key)
   if (rows === undefined) kept.tasks.set(key, rows = new Map())
   const present = rows.get(row.task)
-  if (present?.status === "done") return present
+  if (present !== undefined && !replaces(row, present)) return present
   rows.set(row.task, row)
   return row
 }
@@ -117,6 +121,7 @@ const commitTo = (kept: Kept, thread: string, commit: Commit): ThreadConflict | 
   const head = kept.heads.get(key)
   if (head !== undefined && head.id === checkpoint.id && head.owner === owner) return undefined
   if (head?.id !== expected) {
+    if (place !== "" && kept.checkpoints.has(keyOf(namespace, checkpoint.id))) return undefined
     return new ThreadConflict({ thread, branch: checkpoint.branch, expected, found: head?.id })
   }
   for (const row of commit.tasks) putTask(kept, namespace, row)

@@ -5,6 +5,7 @@
  *
  * @since 0.1.0
  */
+import * as Schema from "effect/Schema"
 import type * as Types from "effect/Types"
 import * as Channel from "./Channel.ts"
 
@@ -135,6 +136,7 @@ export const make = <
   const fields: Record<string, Channel.Any> = Object.create(null) as Record<string, Channel.Any>
   for (const key of Object.keys(shape)) {
     const field = shape[key]!
+    if (!Channel.isChannel(field) && !Schema.isSchema(field)) throw new Error(`State.make: "${key}" is neither a channel nor a schema`)
     fields[key] = Channel.isChannel(field) ? field : Channel.lastValue(field as Channel.AnySchema)
   }
   const keys = Object.keys(fields)

@@ -116,7 +116,8 @@ export interface Thread<in out S extends State.Any, out O, out E, out R, in out 
   readonly history: (filter?: HistoryFilter) => Effect.Effect<ReadonlyArray<Snapshot<State.Type<S>>>, StateError, Checkpointer>
   /**
    * Updates the thread as if `asNode` had returned the values: its edges lead on, what else was left to run stays so. Without `asNode`, the node
-   * that ran last. Off a head, a branch opens. Gives the id of the new checkpoint.
+   * that ran last; without values either, nothing changes but that what is left is asked anew. Off a head, a branch opens. Gives the
+   * id of the new checkpoint.
    */
   readonly update: (
     values: State.Update<S> | ReadonlyArray<State.Update<S>> | Command.Command<State.Update<S>, string | Send.Any> | undefined,

@@ -74,14 +74,16 @@ const chain = `WITH RECURSIVE chain (thread, namespace, sequence, id, parent, is
 const values = (row: string, count: number): string => new Array<string>(count).fill(row).join(", ")
 
 const putText = (count: number): string =>
-  `INSERT INTO superstep_tasks (thread, namespace, checkpoint, task, status, data) VALUES ${
-    values("(?, ?, ?, ?, ?, ?)", count)
+  `INSERT INTO superstep_tasks (thread, namespace, checkpoint, task, status, revision, data) VALUES ${
+    values("(?, ?, ?, ?, ?, ?, ?)", count)
   } ` +
-  "ON CONFLICT (thread, namespace, checkpoint, task) DO UPDATE SET status = excluded.status, data = excluded.data " +
-  "WHERE superstep_tasks.status <> 'done'"
+  "ON CONFLICT (thread, namespace, checkpoint, task) " +
+  "DO UPDATE SET status = excluded.status, revision = excluded.revision, data = excluded.data " +
+  "WHERE superstep_tasks.status <> 'done' " +
+  "AND (excluded.status = 'done' OR excluded.revision > superstep_tasks.revision)"
 
 const keptText = (count: number): string =>
-  "SELECT checkpoint, task, status, data FROM superstep_tasks " +
+  "SELECT checkpoint, task, status, revision, data FROM superstep_tasks " +
   `WHERE thread = ? AND namespace = ? AND (checkpoint, task) IN (VALUES ${values("(?, ?)", count)})`
 
 const listText = (isBefore: boolean, isLimited: boolean): string =>
@@ -116,12 +118,13 @@ const textsOf = ({ rowLock, text }: Dialect) => ({
     `INSERT INTO superstep_checkpoints (thread, namespace, ${checkpointColumns}) ` +
       "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (thread, namespace, id) DO NOTHING"
   ),
+  exists: text("SELECT 1 FROM superstep_checkpoints WHERE thread = ? AND namespace = ? AND id = ?"),
   // One statement reads checkpoints and tasks, so that both are of the same instant.
   saved: text(`${chain}
     SELECT 0 AS is_task, c.sequence, ${checkpointColumns.split(", ").map((column) => `c.${column}`).join(", ")}
     FROM chain CROSS JOIN superstep_checkpoints c WHERE c.sequence = chain.sequence
     UNION ALL
-    SELECT 1, t.sequence, t.checkpoint, t.task, NULL, NULL, t.status, NULL, NULL, NULL, t.data, NULL
+    SELECT 1, t.sequence, t.checkpoint, t.task, t.revision, NULL, t.status, NULL, NULL, NULL, t.data, NULL
     FROM chain CROSS JOIN superstep_tasks t
     WHERE t.thread = chain.thread AND t.namespace = chain.namespace AND t.checkpoint = chain.id`),
   list: text(listText(false, false)),
@@ -161,6 +164,7 @@ interface TaskColumns {
   readonly checkpoint: string
   readonly task: string
   readonly status: string
+  readonly revision: Integer
   readonly data: string
 }
 
@@ -171,7 +175,7 @@ interface HeadColumns {
   readonly owner: string
 }
 
-/** A row of a chain as it is selected; of a task `id` is its checkpoint, `parent` its own id and `source` its status. */
+/** A row of a chain as it is selected; of a task `id` is its checkpoint, `parent` its own id, `branch` its revision and `source` its status. */
 type SavedColumns = readonly [
   isTask: Integer,
   sequence: Integer,
@@ -204,6 +208,7 @@ const toTask = (row: TaskColumns): TaskRow => ({
   checkpoint: fromColumn(row.checkpoint),
   task: fromColumn(row.task),
   status: row.status as TaskStatus,
+  revision: Number(row.revision),
   data: row.data
 })
 
@@ -241,7 +246,7 @@ const toSaved = (id: string, rows: ReadonlyArray<SavedColumns>): Option.Option<S
       checkpoints.set(checkpoint.id, checkpoint)
       continue
     }
-    const task = toTask({ checkpoint: id, task: parent!, status: source, data })
+    const task = toTask({ checkpoint: id, task: parent!, status: source, revision: branch, data })
     const beside = tasks.get(task.checkpoint)
     if (beside === undefined) tasks.set(task.checkpoint, [task])
     else beside.push(task)
@@ -364,7 +369,7 @@ const lastOf = (rows: ReadonlyArray<TaskRow>): ReadonlyMap<string, TaskRow> => {
 }
 
 const taskParams = (where: readonly [Integer, string], rows: ReadonlyArray<TaskRow>): ReadonlyArray<unknown> =>
-  rows.flatMap((row) => [...where, toColumn(row.checkpoint), toColumn(row.task), row.status, row.data])
+  rows.flatMap((row) => [...where, toColumn(row.checkpoint), toColumn(row.task), row.status, row.revision, row.data])
 
 /** The rows in batches for which there is a statement. */
 const batchesOf = (rows: ReadonlyArray<TaskRow>): ReadonlyArray<ReadonlyArray<TaskRow>> => {
@@ -377,7 +382,7 @@ const batchesOf = (rows: ReadonlyArray<TaskRow>): ReadonlyArray<ReadonlyArray<Ta
   return batches
 }
 
-/** Puts rows with different keys, and gives those that stand in place of one, because they were done. */
+/** Puts rows with different keys, and gives those that stand in place of one. */
 const putBatch = Effect.fnUntraced(
   function*(connection: Connection, texts: Texts, where: readonly [Integer, string], rows: ReadonlyArray<TaskRow>) {
     const put = connection.executeValues(texts.put.get(rows.length)!, taskParams(where, rows))
@@ -421,7 +426,11 @@ const commit = Effect.fnUntraced(
     const current = (yield* execute<Pick<HeadColumns, "id" | "owner">>(connection, texts.head, head))[0]
     const found = current === undefined ? undefined : fromColumn(current.id)
     if (found === checkpoint.id && fromColumn(current!.owner) === owner) return
-    if (found !== expected) return yield* conflict(found)
+    if (found !== expected) {
+      const isStored = place !== "" &&
+        (yield* execute(connection, texts.exists, [key, toColumn(namespace), toColumn(checkpoint.id)])).length > 0
+      return isStored ? undefined : yield* conflict(found)
+    }
     for (const rows of batchesOf(tasks.length === 1 ? tasks : [...lastOf(tasks).values()])) {
       yield* connection.execute(texts.store.get(rows.length)!, taskParams([key, toColumn(namespace)], rows), undefined)
     }

@@ -28,6 +28,7 @@ export const task = (checkpoint: string, task: string, rest: Partial<TaskRow> = 
   checkpoint,
   task,
   status: "done",
+  revision: 1,
   data: JSON.stringify({ task }),
   ...rest
 })
@@ -383,16 +384,45 @@ const tasks = (test: Test) => {
     })
   )
   test(
-    "what is paused or failed is replaced, in its place",
+    "what is paused or failed is replaced by what is done, in its place",
     Effect.gen(function*() {
       yield* commitAll("t", ["a"])
       yield* putTasks("t", [task("a", "1", { status: "paused" }), task("a", "2")])
-      const failed = task("a", "1", { status: "failed", data: "1" })
+      const failed = task("a", "1", { status: "failed", revision: 2, data: "1" })
       assert.deepStrictEqual(yield* putTasks("t", [failed]), [failed])
       assert.deepStrictEqual((yield* get("t", "a"))?.tasks, [failed, task("a", "2")])
       const done = task("a", "1", { data: "2" })
       assert.deepStrictEqual(yield* putTasks("t", [done]), [done])
       assert.deepStrictEqual((yield* get("t", "a"))?.tasks, [done, task("a", "2")])
+    })
+  )
+  test(
+    "a checkpoint of a graph inside a task that another runner has stored is no conflict, and moves nothing back",
+    Effect.gen(function*() {
+      const inside = { namespace: "n", place: "p" }
+      yield* commit("t", commitOf(checkpoint("a"), { ...inside, owner: "one" }))
+      yield* commit("t", commitOf(checkpoint("b", "a"), { ...inside, owner: "one" }))
+      yield* commit("t", commitOf(checkpoint("a"), { ...inside, owner: "two" }))
+      assert.strictEqual((yield* head("t", "p"))?.id, "b")
+      yield* commit("t", commitOf(checkpoint("b", "a"), { ...inside, owner: "two" }))
+      yield* commit("t", commitOf(checkpoint("c", "b"), { ...inside, owner: "two" }))
+      assert.strictEqual((yield* head("t", "p"))?.id, "c")
+      const other = yield* Effect.flip(commit("t", commitOf(checkpoint("d", "b"), { ...inside, owner: "one" })))
+      assert.strictEqual(other._tag, "ThreadConflict")
+    })
+  )
+  test(
+    "what is paused or failed is replaced only by a later revision",
+    Effect.gen(function*() {
+      yield* commitAll("t", ["a"])
+      const second = task("a", "1", { status: "paused", revision: 2, data: "2" })
+      yield* putTasks("t", [task("a", "1", { status: "paused" })])
+      assert.deepStrictEqual(yield* putTasks("t", [second]), [second])
+      for (const revision of [1, 2]) {
+        const late = task("a", "1", { status: "failed", revision, data: "\"late\"" })
+        assert.deepStrictEqual(yield* putTasks("t", [late]), [second])
+      }
+      assert.deepStrictEqual((yield* get("t", "a"))?.tasks, [second])
     })
   )
   test(

@@ -38,7 +38,15 @@ export interface GraphSpec {
   readonly snapshotFrequency: number
   /** Whether the first node is a graph of its own. */
   readonly isNested: boolean
-  readonly inputs: ReadonlyArray<ReadonlyArray<WriteSpec>>
+  readonly inputs: ReadonlyArray<InputSpec>
+}
+
+/** What the thread is given: an input, or a Command from outside on top of what is left to run. */
+interface InputSpec {
+  readonly kind: "input" | "command"
+  readonly writes: ReadonlyArray<WriteSpec>
+  /** Where a Command goes, if anywhere. */
+  readonly goto: number
 }
 
 const write: fc.Arbitrary<WriteSpec> = fc.record({
@@ -71,7 +79,10 @@ export const graphSpec: fc.Arbitrary<GraphSpec> = fc.integer({ min: 1, max: 5 })
     start: fc.array(fc.integer({ min: 0, max: size - 1 }), { minLength: 1, maxLength: 3 }),
     snapshotFrequency: fc.integer({ min: 1, max: 4 }),
     isNested: fc.boolean(),
-    inputs: fc.array(writes, { minLength: 1, maxLength: 3 })
+    inputs: fc.array(
+      fc.record({ kind: fc.constantFrom("input" as const, "command" as const), writes, goto: fc.integer({ min: -1, max: size - 1 }) }),
+      { maxLength: 3 }
+    ).map((more): ReadonlyArray<InputSpec> => [{ kind: "input", writes: more[0]?.writes ?? [], goto: -1 }, ...more])
   })
 )
 
@@ -227,8 +238,11 @@ export const graphOf = (spec: GraphSpec, deliver: Deliver): StateGraph.Any => {
   return make("random", nodes(Everything, bodies), flowOf(spec), { recursionLimit: 8, onFailure: "settle" })
 }
 
-export const inputOf = (specs: ReadonlyArray<WriteSpec>): object =>
-  Object.assign({}, ...specs.map((spec) => updateOf("input", spec, { sum: 1, list: [] }))) as object
+export const inputOf = ({ goto, kind, writes }: InputSpec): object => {
+  const updates = writes.map((spec) => updateOf("input", spec, { sum: 0, list: [] }))
+  if (kind === "command") return Command.make({ update: updates, goto: goto < 0 ? [] : nameOf(goto) })
+  return Object.assign({}, ...updates) as object
+}
 
 // ---------------------------------------------------------------------------
 // Running and comparing

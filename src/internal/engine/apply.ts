@@ -57,7 +57,12 @@ const withWriters = (error: InvalidUpdate, tasks: ReadonlyArray<TaskWrites>, cha
   })
 
 /** Updates every written channel with its writes in task order. */
-const foldWrites = (program: Program, draft: Draft, tasks: ReadonlyArray<TaskWrites>): Result.Result<Set<number>, InvalidUpdate> => {
+const foldWrites = (
+  program: Program,
+  draft: Draft,
+  tasks: ReadonlyArray<TaskWrites>,
+  isSuperstep: boolean
+): Result.Result<Set<number>, InvalidUpdate> => {
   const groups = new Map<number, Array<unknown>>()
   for (const task of tasks) {
     for (const { channel, value } of task.writes) {
@@ -68,7 +73,10 @@ const foldWrites = (program: Program, draft: Draft, tasks: ReadonlyArray<TaskWri
   }
   for (const [number, group] of groups) {
     const { name, rule } = program.channels[number]!
-    const cell = Channel.update(name, rule, draft.cells[number]!, group)
+    const before = draft.cells[number]!
+    // Sends that wait go on waiting, in their places, when others come from outside.
+    const waits = number === program.tasks && !isSuperstep && Option.isSome(before)
+    const cell = Channel.update(name, rule, before, waits ? [...before.value as ReadonlyArray<unknown>, ...group] : group)
     if (Result.isFailure(cell)) return Result.fail(withWriters(cell.failure, tasks, number))
     draft.set(number, cell.success)
   }
@@ -144,7 +152,7 @@ export const applyWrites = (
   const draft = new Draft(checkpoint)
   if (options.isInput === true) resetJoins(program, draft)
   consumeTriggers(program, draft, tasks)
-  const written = foldWrites(program, draft, tasks)
+  const written = foldWrites(program, draft, tasks, options.isSuperstep)
   if (Result.isFailure(written)) return Result.fail(written.failure)
   if (options.isSuperstep) {
     clearUnwritten(program, draft, checkpoint.live, written.success)

@@ -16,7 +16,7 @@ export interface Checkpoint {
   readonly versions: ReadonlyArray<number>
   /** By node number: the newest version there was when the node last ran; 0 is never. */
   readonly seen: ReadonlyArray<number>
-  /** The newest version at the last breakpoint. */
+  /** The newest version where this run was resumed, and no breakpoint fires. Of the run: it is not stored. */
   readonly stopped: number
   /** Channels that clear themselves if nobody writes them, and hold something. */
   readonly live: ReadonlyArray<number>

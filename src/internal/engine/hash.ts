@@ -61,8 +61,11 @@ const compress = (state: Int32Array, block: DataView, offset: number): void => {
 /** Parts are told apart whatever they contain: each is preceded by its length. */
 const join = (parts: ReadonlyArray<string>): string => parts.map((part) => `${part.length}:${part}`).join("")
 
-/** The hash of a list of texts: 32 hexadecimal digits. */
-export const hash = (...parts: ReadonlyArray<string>): string => {
+/** The hash of some texts: 32 hexadecimal digits. */
+export const hash = (...parts: ReadonlyArray<string>): string => hashAll(parts)
+
+/** The hash of a list of texts of any length, which would be too many arguments for a call. */
+export const hashAll = (parts: ReadonlyArray<string>): string => {
   const message = encoder.encode(join(parts))
   const padded = new Uint8Array(((message.length + 8) >> 6 << 6) + 64)
   padded.set(message)

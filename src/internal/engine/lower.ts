@@ -157,15 +157,17 @@ const whole = (
   decodeWrite: (row) => decode(row.json)
 })
 
-/** Sends are stored with the inputs encoded as their nodes say. */
+/** Sends are stored with the inputs encoded as their nodes say; a gap among them as `null`. */
 const tasksCodec = (node: (name: string) => NodeProgram | undefined): Codec => {
   const encodeOne = (send: unknown): Result.Result<Schema.Json, string> => {
+    if (send === null) return Result.succeed(null)
     const { arg, node: name, timeoutMillis } = send as Send.Any
     const target = node(name)
     if (target === undefined) return Result.fail(`there is no node "${name}"`)
     return Result.map(target.input.encode(arg), (json): Schema.Json => [name, json, timeoutMillis ?? null])
   }
   const decodeOne = (json: unknown): Result.Result<unknown, string> => {
+    if (json === null) return Result.succeed(null)
     const [name, arg, timeoutMillis] = json as [string, Schema.Json, number | null]
     const target = node(name)
     if (target === undefined) return Result.fail(`there is no node "${name}"`)
@@ -197,7 +199,6 @@ class Channels {
   readonly list: Array<ChannelProgram> = []
   readonly numbers = new Map<string, number>()
   add(name: string, rule: Channel.Rule, codec: Codec, isState: boolean): number {
-    if (this.numbers.has(name)) throw new Error(`two channels are called "${name}"`)
     this.list.push({ name, rule, codec, isState })
     this.numbers.set(name, this.list.length - 1)
     return this.list.length - 1
@@ -244,13 +245,18 @@ export interface Description {
   readonly subgraph: (body: unknown) => Subgraph | undefined
 }
 
+const isStep = (step: unknown): boolean =>
+  typeof step === "string" || (typeof step === "object" && step !== null && ("~join" in step || "~route" in step))
+
 const checkFlow = ({ bodies, flow, name }: Description): void => {
   const known = Object.keys(bodies)
+  if (Object.hasOwn(flow.edges ?? {}, START)) wrong(name, `has edges from "${START}": where it starts is its "start"`)
   for (const node of known) checkName(name, node)
   if (flow.start === undefined || steps(flow.start).length === 0) wrong(name, "needs a start: at least one node that it leads to")
   for (const [from, to] of [[START, flow.start] as const, ...Object.entries(flow.edges ?? {})]) {
     if (from !== START && !known.includes(from)) wrong(name, `has edges from "${from}", which is no node`)
     const all = steps(to)
+    if (!all.every(isStep)) wrong(name, `node "${from}" leads to what is no node, join or route`)
     if (all.length > 1 && all.some((step) => typeof step === "object" && "choose" in step)) {
       wrong(name, `node "${from}" mixes a route with other edges. A node has one kind of routing`)
     }

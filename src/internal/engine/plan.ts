@@ -63,6 +63,9 @@ const candidates = (program: Program, checkpoint: Checkpoint): ReadonlyArray<num
   return found.size < 2 ? [...found] : [...found].sort((a, b) => a - b)
 }
 
+/** The index of a Send's task. */
+export const sendIndex = (task: Task): number => Number(task.id.split(":")[1])
+
 /** The tasks of the next superstep, in the order in which their writes fold. */
 export const plan = (program: Program, checkpoint: Checkpoint): ReadonlyArray<Task> => {
   const tasks: Array<Task> = []
@@ -84,9 +87,11 @@ export const plan = (program: Program, checkpoint: Checkpoint): ReadonlyArray<Ta
   }
   const sends = checkpoint.cells[program.tasks]!
   if (Option.isSome(sends)) {
-    const packets = sends.value as ReadonlyArray<Send.Any>
+    // An update from outside that took the place of a Send leaves a gap: the others keep their places.
+    const packets = sends.value as ReadonlyArray<Send.Any | null>
     for (let index = 0; index < packets.length; index++) {
       const packet = packets[index]!
+      if (packet === null) continue
       tasks.push(sendTask(program.nodes[program.nodeNumber.get(packet.node)!]!, index, packet))
     }
   }

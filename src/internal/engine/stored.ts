@@ -49,6 +49,8 @@ export interface Place {
   readonly id: string | undefined
   readonly checkpoint: Checkpoint
   readonly records: ReadonlyMap<string, TaskRecord>
+  /** By task: the revision of its stored row. */
+  readonly revisions: ReadonlyMap<string, number>
   /** Heads of the graphs that ran inside finished tasks, by namespace. */
   readonly graphs: ReadonlyMap<string, string>
   /** In a nested graph: what its nodes have written, in order. */
@@ -164,13 +166,12 @@ const taskData = (program: Program, record: TaskRecord): Result.Result<TaskData,
 
 export const encodeTask = (
   program: Program,
-  checkpoint: string,
-  task: string,
+  at: { readonly checkpoint: string; readonly task: string; readonly revision: number },
   record: TaskRecord
 ): Result.Result<TaskRow, Fault> =>
   Result.map(
     Result.flatMap(taskData(program, record), stringify),
-    (data) => ({ checkpoint, task, status: record.status, data })
+    (data) => ({ ...at, status: record.status, data })
   )
 
 export const decodeTask = (program: Program, row: TaskRow): Result.Result<TaskRecord, Fault> =>
@@ -337,7 +338,7 @@ const batches = (program: Program, rows: ReadonlyArray<TaskRow>): Result.Result<
     if (record.success.status !== "done") continue
     const writes = record.success.writes.map((write) => ({ ...write, task: row.task }))
     if (isInputTask(row.task)) groups.push(writes)
-    else tasks.push(...writes)
+    else for (const write of writes) tasks.push(write)
   }
   return Result.succeed([...groups, tasks])
 }
@@ -442,7 +443,7 @@ class Rebuild {
     return Result.flatMap(batches(this.program, beside), (groups) => {
       // A new call of a nested graph: what it hands up begins with it.
       if (data.origin !== undefined) this.up = []
-      else if (this.origin !== "") this.up.push(...groups.flat().filter((write) => isHandedUp(this.program, write)))
+      else if (this.origin !== "") for (const write of groups.flat()) if (isHandedUp(this.program, write)) this.up.push(write)
       return Result.map(foldInto(this.program, this.cells, folded, groups), () => {
         for (const name of folded) {
           const number = this.program.channelNumber.get(name)!
@@ -505,6 +506,7 @@ export const decodeCheckpoint = (
           updated: undefined
         },
         records,
+        revisions: new Map((rows.get(last.id) ?? []).map(({ revision, task }) => [task, revision])),
         graphs: built.graphs,
         up: built.up,
         origin: built.origin,
@@ -517,6 +519,7 @@ export const emptyPlace = (program: Program, origin: string): Place => ({
   id: undefined,
   checkpoint: initial(program),
   records: new Map(),
+  revisions: new Map(),
   graphs: new Map(),
   up: [],
   origin,

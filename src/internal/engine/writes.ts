@@ -236,7 +236,7 @@ export const withRouting = (
   written: ReadonlyArray<Write>
 ): Result.Result<ReadonlyArray<Write>, WriteError> => {
   const collector = new Collector(program, node.name)
-  collector.writes.push(...written)
+  for (const write of written) collector.writes.push(write)
   collectRouting(collector, cells, node)
   return collector.result
 }

@@ -9,7 +9,7 @@ import { Checkpointer } from "../../Checkpointer.ts"
 import { UnknownCheckpoint, UnknownThread } from "../../GraphError.ts"
 import type { Program } from "../engine/program.ts"
 import type { Place } from "../engine/stored.ts"
-import { type Durability, type Inside, load, metadataOf, Session } from "./session.ts"
+import { type Durability, type Inside, load, metadataOf, Session, type StoredMetadata } from "./session.ts"
 import type { Erased } from "./task.ts"
 import { threadRun } from "./thread.ts"
 
@@ -19,6 +19,7 @@ interface Level {
   readonly namespace: string
   readonly place: Place
   readonly inside: Inside | undefined
+  readonly metadata: StoredMetadata
 }
 
 /** The programs and namespaces along a path, from the root. */
@@ -48,8 +49,9 @@ const climb: (program: Program, thread: string, path: ReadonlyArray<string>, che
     for (const { namespace, program: own } of way.toReversed()) {
       const found = yield* load({ saver, thread }, own, namespace, id)
       if (Option.isNone(found)) return yield* unknown
-      const { inside } = metadataOf(found.value.row)
-      levels.unshift({ program: own, namespace, place: found.value.place, inside })
+      const metadata = metadataOf(found.value.row)
+      const { inside } = metadata
+      levels.unshift({ program: own, namespace, place: found.value.place, inside, metadata })
       if (inside === undefined) break
       id = inside[0]
     }
@@ -70,7 +72,7 @@ export const forkInside: (
     const newest = yield* saver.head(thread, "")
     if (Option.isNone(newest)) return yield* new UnknownThread({ thread })
     const levels = yield* climb(program, thread, path, checkpoint)
-    const run = threadRun({ saver, thread, branch: newest.value.branch + 1 }, durability, { start: null, user: {} })
+    const run = threadRun({ saver, thread, branch: newest.value.branch + 1 }, durability, levels[0]!.metadata)
     const now = yield* Clock.currentTimeMillis
     let around: string | undefined
     let first: string | undefined

@@ -250,7 +250,7 @@ const noteUp = (run: GraphRun, finished: ReadonlyArray<Finished>): void => {
   if (run.session !== undefined || run.namespace === "") return
   let up = ups.get(run)
   if (up === undefined) ups.set(run, up = [])
-  up.push(...handedUp(run.program, finished.map(({ id, record }) => ({ id, writes: record.writes }))))
+  for (const write of handedUp(run.program, finished.map(({ id, record }) => ({ id, writes: record.writes })))) up.push(write)
 }
 
 const doneExit = (run: GraphRun): GraphExit => ({

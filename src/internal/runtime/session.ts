@@ -14,7 +14,7 @@ import { format } from "../../Checkpoint.ts"
 import type { CheckpointerShape } from "../../Checkpointer.ts"
 import { CheckpointError, type ThreadConflict } from "../../GraphError.ts"
 import type { Checkpoint } from "../engine/checkpoint.ts"
-import { hash } from "../engine/hash.ts"
+import { hash, hashAll } from "../engine/hash.ts"
 import type { Program } from "../engine/program.ts"
 import {
   decodeCheckpoint,
@@ -190,8 +190,8 @@ export class Session {
   #stored: string | undefined
   #source: Source = "input"
   readonly #metadata: string
-  /** Whether task rows beside the current checkpoint are stored already. */
-  readonly #storedTasks = new Set<string>()
+  /** Tasks whose rows beside the current checkpoint are stored, with the revision of the row. */
+  readonly #storedTasks = new Map<string, number>()
   #buffer: Array<{ readonly id: string; readonly row: TaskRow }> = []
   /** Stores records batch after batch: what comes while one is on its way waits for the next. */
   readonly #acknowledging = new Behind(Effect.suspend((): Effect.Effect<void, StorageError> => {
@@ -226,7 +226,7 @@ export class Session {
     this.place = options.place
     this.#stored = options.place.id
     this.#expected = options.isAtHead ? options.place.id : undefined
-    for (const id of options.place.records.keys()) this.#storedTasks.add(id)
+    for (const id of options.place.records.keys()) this.#storedTasks.set(id, options.place.revisions.get(id) ?? 0)
   }
 
   /** The id of the checkpoint that the current superstep starts from. */
@@ -240,12 +240,17 @@ export class Session {
     return error
   }
 
+  #encode(checkpoint: string, task: string, record: TaskRecord): Result.Result<TaskRow, CheckpointError> {
+    const revision = (this.#storedTasks.get(task) ?? 0) + 1
+    return Result.mapError(encodeTask(this.program, { checkpoint, task, revision }, record), (fault) => this.#fail(fault))
+  }
+
   /** Makes what a task has produced durable; records that come in the same tick are stored together. */
   acknowledge(id: string, record: TaskRecord): Effect.Effect<void, StorageError> {
     return Effect.suspend(() => {
       if (this.run.durability === "exit") return Effect.void
-      const row = encodeTask(this.program, this.id, id, record)
-      if (Result.isFailure(row)) return Effect.fail(this.#fail(row.failure))
+      const row = this.#encode(this.id, id, record)
+      if (Result.isFailure(row)) return Effect.fail(row.failure)
       this.#buffer.push({ id, row: row.success })
       return this.#acknowledging.start
     })
@@ -255,7 +260,7 @@ export class Session {
     const put = this.run.saver.putTasks(this.run.thread, this.namespace, batch.map(({ row }) => row))
     return Effect.flatMap(put, (rows) => {
       for (const [index, { id, row }] of batch.entries()) {
-        this.#storedTasks.add(id)
+        this.#storedTasks.set(id, rows[index]!.revision)
         if (rows[index] === row || rows[index]!.status !== "done" || rows[index]!.data === row.data) continue
         const record = decodeTask(this.program, rows[index]!)
         if (Result.isFailure(record)) return Effect.fail(this.#fail(record.failure))
@@ -275,8 +280,8 @@ export class Session {
       if (records.size === 0) return Effect.void
       const batch: Array<{ readonly id: string; readonly row: TaskRow }> = []
       for (const [id, record] of records) {
-        const row = encodeTask(this.program, this.id, id, record)
-        if (Result.isFailure(row)) return Effect.fail(this.#fail(row.failure))
+        const row = this.#encode(this.id, id, record)
+        if (Result.isFailure(row)) return Effect.fail(row.failure)
         batch.push({ id, row: row.success })
       }
       return Effect.andThen(this.run.durability === "async" ? this.run.commits.flush : Effect.void, Effect.uninterruptible(this.#store(batch)))
@@ -289,8 +294,8 @@ export class Session {
       const before = this.place
       const rows: Array<TaskRow> = []
       for (const { id, record } of step.tasks) {
-        const row = encodeTask(this.program, this.id, id, record)
-        if (Result.isFailure(row)) return Effect.fail(this.#fail(row.failure))
+        const row = this.#encode(this.id, id, record)
+        if (Result.isFailure(row)) return Effect.fail(row.failure)
         rows.push(row.success)
       }
       const after = this.#after(step)
@@ -310,10 +315,10 @@ export class Session {
       if (isExit) return Effect.void
       const kept: Array<TaskRow> = []
       for (const [task, record] of step.records) {
-        const row = encodeTask(this.program, id, task, record)
-        if (Result.isFailure(row)) return Effect.fail(this.#fail(row.failure))
+        const row = this.#encode(id, task, record)
+        if (Result.isFailure(row)) return Effect.fail(row.failure)
         kept.push(row.success)
-        this.#storedTasks.add(task)
+        this.#storedTasks.set(task, row.success.revision)
       }
       const row = this.#row(id, encoded.success, createdMillis)
       const commit = this.#commit(row, [...fresh, ...kept])
@@ -332,6 +337,7 @@ export class Session {
       id: undefined,
       checkpoint: step.checkpoint,
       records: step.records,
+      revisions: new Map(),
       graphs: next,
       up: written.length === 0 ? up : [...up, ...written],
       origin,
@@ -342,7 +348,7 @@ export class Session {
   #idOf(step: Step, rows: ReadonlyArray<TaskRow>, whole: string): string {
     const { branch } = this.run
     const writes = rows.flatMap((row) => [row.task, row.data])
-    return hash(this.namespace, String(branch), this.id, this.program.fingerprint, step.source, String(step.checkpoint.step), whole, ...writes)
+    return hashAll([this.namespace, String(branch), this.id, this.program.fingerprint, step.source, String(step.checkpoint.step), whole, ...writes])
   }
 
   #row(id: string, encoded: { readonly isKeyframe: boolean; readonly data: string }, createdMillis: number): CheckpointRow {
@@ -404,6 +410,12 @@ export class Session {
 
   /** Keeps a record in mind without storing it: durability `exit` stores it when the run ends. */
   remember(id: string, record: TaskRecord): void {
-    this.place = { ...this.place, records: new Map([...this.place.records, [id, record]]) }
+    // Copied once per superstep, not once per task.
+    if (this.#remembered === undefined || this.place.records !== this.#remembered) {
+      this.#remembered = new Map(this.place.records)
+      this.place = { ...this.place, records: this.#remembered }
+    }
+    this.#remembered.set(id, record)
   }
+  #remembered: Map<string, TaskRecord> | undefined = undefined
 }

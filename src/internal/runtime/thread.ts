@@ -16,7 +16,7 @@ import { canonical } from "../canonical.ts"
 import { inputTask, plan } from "../engine/plan.ts"
 import type { Program } from "../engine/program.ts"
 import { type Answers, emptyPlace, type Place, type StoredAnswer, type StoredRequest, type TaskRecord } from "../engine/stored.ts"
-import { commandWrites } from "../engine/writes.ts"
+import { commandWrites, inputWrites } from "../engine/writes.ts"
 import { advance, feed, inputRecords, missingKeys, stalledJoin, withInputRecords } from "./loop.ts"
 import { decodeRequest, showRequest } from "./requests.ts"
 import { drive, makeRun, type RootOptions } from "./root.ts"
@@ -275,6 +275,8 @@ const resumeRun: (run: GraphRun) => Erased<unknown> = Effect.fnUntraced(function
 
 const beginInput: (opened: Opened, options: ThreadOptions, input: unknown, start: string | null) => Erased<unknown> = Effect.fnUntraced(
   function*(opened: Opened, options: ThreadOptions, input: unknown, start: string | null) {
+    // What is refused opens no branch.
+    if (!opened.isHead) yield* Effect.fromResult(inputWrites(opened.program, input))
     const missing = missingKeys(opened.program, yield* Effect.fromResult(withInputRecords(opened.program, opened.place)), input)
     if (missing.length > 0) return yield* new MissingInput({ keys: missing })
     const run = yield* runFrom(opened, options, new Map(), start)

@@ -9,10 +9,10 @@ import * as Result from "effect/Result"
 import type { Source } from "../../Checkpoint.ts"
 import * as Channel from "../../Channel.ts"
 import { END, START } from "../../Command.ts"
-import { AmbiguousUpdate, UnknownCheckpoint, UnknownNode } from "../../GraphError.ts"
+import { AmbiguousUpdate, InvalidUpdate, UnknownCheckpoint, UnknownNode } from "../../GraphError.ts"
 import { applyWrites, type TaskWrites } from "../engine/apply.ts"
 import type { Checkpoint } from "../engine/checkpoint.ts"
-import { plan, type Task } from "../engine/plan.ts"
+import { plan, sendIndex, type Task } from "../engine/plan.ts"
 import type { NodeProgram, Program } from "../engine/program.ts"
 import { handedUp, type Place, type TaskRecord } from "../engine/stored.ts"
 import { inputWrites, type Write, writesOf } from "../engine/writes.ts"
@@ -55,17 +55,26 @@ const nodeOf = (program: Program, name: string): Result.Result<NodeProgram, Unkn
 const toWrites = (
   program: Program,
   checkpoint: Checkpoint,
-  pending: ReadonlyArray<Task>,
+  taken: Task | undefined,
   update: { readonly values: unknown; readonly asNode: string }
 ): Result.Result<TaskWrites, unknown> => {
   if (update.asNode === INPUT_NODE) {
     return Result.map(inputWrites(program, update.values), (writes) => ({ id: "update", name: INPUT_NODE, woken: undefined, writes }))
   }
   return Result.flatMap(nodeOf(program, update.asNode), (node) => {
-    // A node that was to run has run, by this update.
-    const woken = pending.some((task) => task.kind === "pull" && task.node === node) ? node : undefined
+    const woken = taken?.kind === "pull" ? node : undefined
     return Result.map(writesOf(program, checkpoint.cells, node, update.values), (writes): TaskWrites => ({ id: "update", name: node.name, woken, writes }))
   })
+}
+
+/** The machine without Sends whose place updates have taken. */
+const withoutSends = (program: Program, base: Checkpoint, taken: ReadonlySet<Task>): Checkpoint => {
+  const indices = [...taken].filter(({ kind }) => kind === "send").map(sendIndex)
+  const cell = base.cells[program.tasks]!
+  if (indices.length === 0 || Option.isNone(cell)) return base
+  const left = (cell.value as ReadonlyArray<unknown>).map((packet, index) => indices.includes(index) ? null : packet)
+  const next = left.every((packet) => packet === null) ? Option.none() : Option.some(left)
+  return { ...base, cells: base.cells.map((one, number) => number === program.tasks ? next : one) }
 }
 
 /** What the updates of one superstep lead to. */
@@ -77,18 +86,30 @@ interface Updated {
 
 const applyUpdates = (
   program: Program,
-  base: Checkpoint,
+  from: Checkpoint,
+  records: Place["records"],
   updates: ReadonlyArray<Update>
 ): Result.Result<Updated, unknown> => {
-  const pending = plan(program, base)
+  if (updates.length === 1 && updates[0]!.asNode === undefined && updates[0]!.values === undefined) {
+    // Nothing is written, and nobody is said to have run: a checkpoint from which what is left is asked and run anew.
+    return Result.succeed({ checkpoint: { ...from, step: from.step === -2 ? 0 : from.step + 1 }, up: [] })
+  }
+  const pending = plan(program, from)
+  const taken = new Set<Task>()
   const tasks: Array<TaskWrites> = []
   for (const { asNode, values } of updates) {
-    const name = asNode === undefined ? updates.length > 1 ? Result.fail(new AmbiguousUpdate({ nodes: nodeNames(program) })) : lastNode(program, base) : Result.succeed(asNode)
+    const name = asNode === undefined ? updates.length > 1 ? Result.fail(new AmbiguousUpdate({ nodes: nodeNames(program) })) : lastNode(program, from) : Result.succeed(asNode)
     if (Result.isFailure(name)) return Result.fail(name.failure)
-    const writes = toWrites(program, base, pending, { values, asNode: name.success })
+    // A node that was to run has run, by this update; of several Sends to it the first that is not finished.
+    const task = pending.find((one) =>
+      one.node.name === name.success && (one.kind === "pull" || (!taken.has(one) && records.get(one.id)?.status !== "done"))
+    )
+    if (task !== undefined) taken.add(task)
+    const writes = toWrites(program, from, task, { values, asNode: name.success })
     if (Result.isFailure(writes)) return Result.fail(writes.failure)
     tasks.push(writes.success)
   }
+  const base = withoutSends(program, from, taken)
   const isInput = tasks.some(({ name }) => name === INPUT_NODE)
   // The first input of a thread is step -1; what acts as its start comes after.
   const step = base.step === -2 && !isInput ? 0 : base.step + 1
@@ -110,14 +131,30 @@ const cleared = (program: Program, checkpoint: Checkpoint): Checkpoint => ({
 })
 
 /** With what finished tasks have written; the rest of the superstep is dropped. */
-const endedNow = (program: Program, base: Checkpoint, place: Place): Result.Result<Updated, unknown> => {
+const endedNow = (program: Program, base: Checkpoint, records: Place["records"], updates: ReadonlyArray<Update>): Result.Result<Updated, unknown> => {
+  if (updates.length > 1 || updates[0]!.values !== undefined) {
+    const detail = "an update as the end takes no values, and stands alone"
+    return Result.fail(new InvalidUpdate({ reason: "NotAnUpdate", channel: END, writers: [END], detail }))
+  }
   const done = plan(program, base).flatMap((task): ReadonlyArray<TaskWrites> => {
-    const record = place.records.get(task.id)
+    const record = records.get(task.id)
     return record?.status === "done" ? [{ id: task.id, name: task.node.name, woken: undefined, writes: record.writes }] : []
   })
   const folded = applyWrites(program, base, done, { isSuperstep: false, step: base.step })
   return Result.map(folded, (checkpoint) => ({ checkpoint: cleared(program, checkpoint), up: handedUp(program, done) }))
 }
+
+/** What one list of updates leads to. */
+const updatedBy = (program: Program, base: Checkpoint, records: Place["records"], updates: ReadonlyArray<Update>) =>
+  updates.some(({ asNode }) => asNode === END) ? endedNow(program, base, records, updates) : applyUpdates(program, base, records, updates)
+
+/** Goes through all updates without storing any: what is refused opens no branch. */
+const rehearsed = (program: Program, place: Place, supersteps: ReadonlyArray<ReadonlyArray<Update>>): Result.Result<Checkpoint, unknown> =>
+  supersteps.reduce(
+    (checkpoint, updates) =>
+      Result.flatMap(checkpoint, (base) => Result.map(updatedBy(program, base, place.records, updates), (next) => next.checkpoint)),
+    withInputRecords(program, place) as Result.Result<Checkpoint, unknown>
+  )
 
 // ---------------------------------------------------------------------------
 // Committing
@@ -251,15 +288,14 @@ export const update: (
     const opened = path.length === 0 ? yield* open(program, thread, from) : undefined
     const isNew = opened !== undefined && opened.row === undefined
     const located = isNew ? undefined : yield* locate(program, thread, path, from)
+    yield* Effect.fromResult(rehearsed(located?.program ?? program, (located ?? opened!).place, supersteps))
     const session = located === undefined ? newSession(opened!) : yield* openAt(located)
     const { program: own, namespace } = session
     for (const updates of supersteps) {
       const { place } = session
       const before = { id: session.id, checkpoint: place.checkpoint }
       const base = yield* Effect.fromResult(withInputRecords(own, place))
-      const next = yield* Effect.fromResult(
-        updates.some(({ asNode }) => asNode === END) ? endedNow(own, base, place) : applyUpdates(own, base, updates)
-      )
+      const next = yield* Effect.fromResult(updatedBy(own, base, place.records, updates))
       const isInput = updates.some(({ asNode }) => asNode === INPUT_NODE)
       yield* commitAt(session, isInput ? "input" : "update", next, kept(own, next.checkpoint, place))
       yield* carryGraphs(session.run, own, namespace, before, { id: session.id, checkpoint: next.checkpoint })

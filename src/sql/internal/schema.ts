@@ -43,6 +43,7 @@ const checkpointTables = (dialect: Dialect): ReadonlyArray<string> => [
     checkpoint TEXT NOT NULL,
     task TEXT NOT NULL,
     status TEXT NOT NULL,
+    revision ${dialect.integer} NOT NULL,
     data TEXT NOT NULL,
     UNIQUE (thread, namespace, checkpoint, task)
   )${dialect.table}`,
@@ -61,7 +62,7 @@ const probes: ReadonlyArray<string> = [
   "SELECT key, thread FROM superstep_threads WHERE 1 = 0",
   "SELECT sequence, thread, namespace, id, parent, branch, step, source, created_millis, format, is_keyframe, data, metadata " +
   "FROM superstep_checkpoints WHERE 1 = 0",
-  "SELECT sequence, thread, namespace, checkpoint, task, status, data FROM superstep_tasks WHERE 1 = 0",
+  "SELECT sequence, thread, namespace, checkpoint, task, status, revision, data FROM superstep_tasks WHERE 1 = 0",
   "SELECT thread, place, branch, id, owner FROM superstep_heads WHERE 1 = 0"
 ]
 
