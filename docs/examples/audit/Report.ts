@@ -83,20 +83,23 @@ export const summarise = (pages: ReadonlyArray<PageFacts>, exists: ReadonlySet<s
 // oxlint-disable-next-line no-control-regex
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu
 
+/** Foreign text that can be printed. */
+export const visible = (text: string): string =>
+  text.replace(INVISIBLE, (character) => `\\u{${character.codePointAt(0)!.toString(16)}}`)
+
 /**
  * Foreign text as a code span, the one place where Markdown reads no markup: no link, tag, mention or emphasis. Its fence is
  * longer than any run of backticks inside. A table splits at `|` even there, unless a backslash precedes it, and no escape
  * exists for a backslash before that: such a backslash becomes its look-alike U+29F5.
  */
 const code = (text: string): string => {
-  const visible = text
-    .replace(INVISIBLE, (character) => `\\u{${character.codePointAt(0)!.toString(16)}}`)
+  const content = visible(text)
     .replace(/\\+(?=\|)/g, (run) => "\u29F5".repeat(run.length))
     .replace(/\|/g, "\\|")
-  const longest = Math.max(0, ...(visible.match(/`+/g) ?? []).map((run) => run.length))
+  const longest = Math.max(0, ...(content.match(/`+/g) ?? []).map((run) => run.length))
   const fence = "`".repeat(longest + 1)
-  const pad = visible === "" || /^[` ]|[` ]$/.test(visible) ? " " : ""
-  return `${fence}${pad}${visible}${pad}${fence}`
+  const pad = content === "" || /^[` ]|[` ]$/.test(content) ? " " : ""
+  return `${fence}${pad}${content}${pad}${fence}`
 }
 
 const plural = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`
