@@ -1,7 +1,7 @@
 /** Channels alone: every rule and every operation on it, without a graph. */
 import { assert, describe, it } from "@effect/vitest"
 import { Combiner, Effect, Number as Num, Option, Reducer, Result, Schema, String as Str } from "effect"
-import { Channel, State, StateGraph } from "superstep"
+import { Channel, Command, State, StateGraph } from "superstep"
 import { behaves } from "./behaviour/Savers.ts"
 
 // ---------------------------------------------------------------------------
@@ -11,7 +11,8 @@ import { behaves } from "./behaviour/Savers.ts"
 const none: Channel.Cell = Option.none()
 const emptyOf = (channel: Channel.Any): Channel.Cell => Channel.empty(channel.rule)
 
-const updated = (channel: Channel.Any, cell: Channel.Cell, writes: ReadonlyArray<unknown>) => Channel.update("key", channel.rule, cell, writes)
+const updated = (channel: Channel.Any, cell: Channel.Cell, writes: ReadonlyArray<unknown>) =>
+  Channel.update("key", channel.rule, cell, writes)
 
 /** The cell after batches of writes, one per superstep. */
 const after = (channel: Channel.Any, ...batches: ReadonlyArray<ReadonlyArray<unknown>>): Channel.Cell =>
@@ -241,7 +242,10 @@ describe("topic", () => {
     assert.deepStrictEqual(readAfter(lasting, ["a", "b"], ["b", ["c", "d"], "d"]), ["a", "b", "b", "c", "d", "d"])
     const cell = after(lasting, ["a"])
     assert.strictEqual(Result.getOrThrow(updated(lasting, cell, [])), cell)
-    assert.deepStrictEqual(Result.getOrThrow(updated(lasting, roundTrip(lasting, cell), ["e"])), Option.some(["a", "e"]))
+    assert.deepStrictEqual(
+      Result.getOrThrow(updated(lasting, roundTrip(lasting, cell), ["e"])),
+      Option.some(["a", "e"])
+    )
     assert.isFalse(Channel.isTransient(lasting.rule))
   })
 
@@ -256,7 +260,10 @@ describe("topic", () => {
   it("Law5 an accumulating Topic takes an Overwrite, which comes before the rest of the batch", () => {
     assert.deepStrictEqual(readAfter(lasting, ["a"], ["b", Channel.overwrite(["c"]), "d"]), ["c", "b", "d"])
     assert.deepStrictEqual(readAfter(lasting, ["a"], [Channel.overwrite([])]), [])
-    assert.strictEqual(refused(lasting, none, [Channel.overwrite([]), Channel.overwrite([])]).reason, "MultipleOverwrites")
+    assert.strictEqual(
+      refused(lasting, none, [Channel.overwrite([]), Channel.overwrite([])]).reason,
+      "MultipleOverwrites"
+    )
     assert.strictEqual(refused(passing, none, [Channel.overwrite(["a"])]).reason, "OverwriteRefused")
   })
 
@@ -266,7 +273,10 @@ describe("topic", () => {
     const cell = after(unique, ["a", "b"])
     assert.strictEqual(Result.getOrThrow(updated(unique, cell, ["b", "a"])), cell)
     assert.deepStrictEqual(readAfter(unique, ["a"], [Channel.overwrite(["b", "b"]), "b", "c"]), ["b", "c"])
-    assert.deepStrictEqual(readAfter(Channel.topic(Schema.String, { unique: true }), ["a", "a"], ["a", "b", "a"]), ["a", "b"])
+    assert.deepStrictEqual(readAfter(Channel.topic(Schema.String, { unique: true }), ["a", "a"], ["a", "b", "a"]), [
+      "a",
+      "b"
+    ])
   })
 
   it("P6 items are the same if their stored form is: whatever the order of keys, and after reading back", () => {
@@ -422,10 +432,13 @@ describe("a reducer that is not pure", () => {
     const value = [1]
     assert.strictEqual(refused(pushing, emptyOf(pushing), [Channel.overwrite(value), [2]]).reason, "ReducerFailed")
     assert.deepStrictEqual(value, [1])
-    const combined = Channel.combined(Schema.Array(Schema.Int), Combiner.make((a: ReadonlyArray<number>, b) => {
-      untyped(a).push(...b)
-      return a
-    }))
+    const combined = Channel.combined(
+      Schema.Array(Schema.Int),
+      Combiner.make((a: ReadonlyArray<number>, b) => {
+        untyped(a).push(...b)
+        return a
+      })
+    )
     const first = [1]
     assert.strictEqual(refused(combined, none, [first, [2]]).reason, "ReducerFailed")
     assert.deepStrictEqual(first, [1])
@@ -509,7 +522,11 @@ describe("delta", () => {
 
   it("LG#9 an Overwrite replaces the value, and the rest of its batch comes after it", () => {
     assert.deepStrictEqual(readAfter(gathered, [["old"]], [Channel.overwrite(["new"])]), ["new"])
-    assert.deepStrictEqual(readAfter(gathered, [["old"]], [["x"], Channel.overwrite(["new"]), ["y"]]), ["new", "x", "y"])
+    assert.deepStrictEqual(readAfter(gathered, [["old"]], [["x"], Channel.overwrite(["new"]), ["y"]]), [
+      "new",
+      "x",
+      "y"
+    ])
     assert.strictEqual(
       refused(gathered, emptyOf(gathered), [Channel.overwrite([]), ["x"], Channel.overwrite([])]).reason,
       "MultipleOverwrites"
@@ -653,7 +670,10 @@ describe("named barrier", () => {
     const finished = Channel.finish(late.rule, both)
     assert.isTrue(Channel.isAvailable(late.rule, finished))
     assert.strictEqual(Channel.finish(late.rule, finished), finished)
-    assert.deepStrictEqual(Channel.consume(late.rule, finished), Option.some({ seen: [], released: false, fired: true }))
+    assert.deepStrictEqual(
+      Channel.consume(late.rule, finished),
+      Option.some({ seen: [], released: false, fired: true })
+    )
   })
 
   it("Law7 an idle barrier is released at the finish with some of its names, never with none", () => {
@@ -664,17 +684,25 @@ describe("named barrier", () => {
     const released = Channel.finish(idle.rule, after(idle, ["a"]))
     assert.isTrue(Channel.isAvailable(idle.rule, released))
     assert.strictEqual(Channel.finish(idle.rule, released), released)
-    assert.deepStrictEqual(Channel.consume(idle.rule, released), Option.some({ seen: [], released: false, fired: true }))
+    assert.deepStrictEqual(
+      Channel.consume(idle.rule, released),
+      Option.some({ seen: [], released: false, fired: true })
+    )
   })
 
   it("§1.8 is stored with who has arrived", () => {
     const cell = after(channel, ["b"])
     assert.deepStrictEqual(roundTrip(channel, cell), cell)
-    assert.deepStrictEqual(Result.getOrThrow(updated(channel, roundTrip(channel, cell), ["a"])), after(channel, ["a", "b"]))
+    assert.deepStrictEqual(
+      Result.getOrThrow(updated(channel, roundTrip(channel, cell), ["a"])),
+      after(channel, ["a", "b"])
+    )
   })
 
   it("§1.8 repeated names are one name", () => {
-    assert.isTrue(Channel.isAvailable(Channel.namedBarrier(["a", "a"]).rule, after(Channel.namedBarrier(["a", "a"]), ["a"])))
+    assert.isTrue(
+      Channel.isAvailable(Channel.namedBarrier(["a", "a"]).rule, after(Channel.namedBarrier(["a", "a"]), ["a"]))
+    )
   })
 })
 
@@ -684,7 +712,9 @@ describe("named barrier", () => {
 
 describe("codec", () => {
   it("Law17 a value crosses storage through its schema", () => {
-    const channel = Channel.lastValue(Schema.Struct({ at: Schema.Date, by: Schema.ReadonlyMap(Schema.String, Schema.BigInt) }))
+    const channel = Channel.lastValue(
+      Schema.Struct({ at: Schema.Date, by: Schema.ReadonlyMap(Schema.String, Schema.BigInt) })
+    )
     const cell = Option.some({ at: new Date(5), by: new Map([["a", 1n]]) })
     assert.deepStrictEqual(encoded(channel, cell), { at: "1970-01-01T00:00:00.005Z", by: [["a", "1"]] })
     assert.deepStrictEqual(roundTrip(channel, cell), cell)
@@ -692,7 +722,10 @@ describe("codec", () => {
 
   it("Law17 what does not encode or decode says why, and never becomes a default", () => {
     const channel = Channel.lastValue(Schema.Int)
-    assert.match(Result.getOrThrow(Result.flip(Channel.encode(channel, Option.some("x") as Option.Some<unknown>))), /integer|Int|number/)
+    assert.match(
+      Result.getOrThrow(Result.flip(Channel.encode(channel, Option.some("x") as Option.Some<unknown>))),
+      /integer|Int|number/
+    )
     assert.match(Result.getOrThrow(Result.flip(Channel.decode(channel, "x"))), /number/)
     assert.match(Result.getOrThrow(Result.flip(Channel.encodeWrite(channel, undefined))), /number/)
     assert.match(Result.getOrThrow(Result.flip(Channel.decodeWrite(channel, { kind: "write", json: null }))), /number/)
@@ -731,7 +764,9 @@ describe("codec", () => {
     interface Tree {
       readonly next?: Tree | undefined
     }
-    const Tree: Schema.Codec<Tree> = Schema.Struct({ next: Schema.optional(Schema.suspend((): Schema.Codec<Tree> => Tree)) })
+    const Tree: Schema.Codec<Tree> = Schema.Struct({
+      next: Schema.optional(Schema.suspend((): Schema.Codec<Tree> => Tree))
+    })
     let deep: Tree = {}
     for (let i = 0; i < 100_000; i++) deep = { next: deep }
     const channel = Channel.lastValue(Tree)
@@ -747,7 +782,9 @@ describe("codec", () => {
 
   it("L9 hostile keys are keys like any other", () => {
     const channel = Channel.lastValue(Schema.Record(Schema.String, Schema.Unknown))
-    const value = JSON.parse("{\"__proto__\":{\"polluted\":1},\"constructor\":{\"prototype\":{\"polluted\":1}}}") as Record<string, unknown>
+    const value = JSON.parse(
+      "{\"__proto__\":{\"polluted\":1},\"constructor\":{\"prototype\":{\"polluted\":1}}}"
+    ) as Record<string, unknown>
     const read = Option.getOrThrow(roundTrip(channel, after(channel, [value]))) as Record<string, unknown>
     assert.deepStrictEqual(Object.keys(read), ["__proto__", "constructor"])
     assert.deepStrictEqual(Object.getOwnPropertyDescriptor(read, "__proto__")!.value, { polluted: 1 })
@@ -781,25 +818,35 @@ describe("freezing", () => {
       [Channel.topic(Schema.Unknown, { accumulate: true }), [item()]],
       [Channel.append(Schema.Unknown), [item()]],
       [Channel.append(Schema.Unknown), Channel.overwrite([item()])],
-      [Channel.reducer({ value: items, initial: () => [], reduce: (a, b: ReadonlyArray<unknown>) => [...a, ...b] }), [item()]],
+      [Channel.reducer({ value: items, initial: () => [], reduce: (a, b: ReadonlyArray<unknown>) => [...a, ...b] }), [
+        item()
+      ]],
       [Channel.delta({ value: items, initial: () => [], reduce: (a, b) => [...a, ...b] }), [item()]],
       [Channel.delta({ value: items, initial: () => [], reduce: (a, b) => [...a, ...b] }), Channel.overwrite([item()])],
       [Channel.lastValueAfterFinish(Schema.Unknown), item()]
     ]
-    for (const [channel, write] of rules) assert.isTrue(isDeepFrozen(Option.getOrThrow(after(channel, [write]))), channel.rule._tag)
+    for (const [channel, write] of rules) {
+      assert.isTrue(isDeepFrozen(Option.getOrThrow(after(channel, [write]))), channel.rule._tag)
+    }
     const mixed = after(Channel.append(Schema.Unknown), [Channel.overwrite([item()]), [item()]], [[item()]])
     assert.isTrue(isDeepFrozen(Option.getOrThrow(mixed)))
   })
 
   it("Law1 what a reducer returns is frozen", () => {
-    const channel = Channel.reducer({ value: Schema.Unknown, initial: () => ({}), reduce: (_, update) => ({ list: [update] }) })
+    const channel = Channel.reducer({
+      value: Schema.Unknown,
+      initial: () => ({}),
+      reduce: (_, update) => ({ list: [update] })
+    })
     assert.isTrue(isDeepFrozen(Option.getOrThrow(after(channel, [{ a: 1 }]))))
   })
 
   it("Law1 what is read back is frozen", () => {
     assert.isTrue(isDeepFrozen(Option.getOrThrow(Result.getOrThrow(Channel.decode(anything, { a: [{}] })))))
     assert.isTrue(isDeepFrozen(Result.getOrThrow(Channel.decodeWrite(anything, { kind: "write", json: { a: [{}] } }))))
-    const over = Result.getOrThrow(Channel.decodeWrite(words, { kind: "overwrite", json: ["a"] })) as Channel.Overwrite<unknown>
+    const over = Result.getOrThrow(Channel.decodeWrite(words, { kind: "overwrite", json: ["a"] })) as Channel.Overwrite<
+      unknown
+    >
     assert.isTrue(isDeepFrozen(over.value))
   })
 
@@ -813,7 +860,9 @@ describe("freezing", () => {
   it("Law1 the initial value is frozen, and made once per channel", () => {
     const channel = Channel.reducer({ value: Schema.Array(Schema.Unknown), initial: () => [{}], reduce: (a) => a })
     assert.isTrue(isDeepFrozen(Option.getOrThrow(emptyOf(channel))))
-    assert.isTrue(isDeepFrozen(Option.getOrThrow(emptyOf(Channel.reduced(Schema.Unknown, Reducer.make((a: unknown) => a, [{}]))))))
+    assert.isTrue(
+      isDeepFrozen(Option.getOrThrow(emptyOf(Channel.reduced(Schema.Unknown, Reducer.make((a: unknown) => a, [{}])))))
+    )
     assert.strictEqual(Option.getOrThrow(emptyOf(channel)), Option.getOrThrow(emptyOf(channel)))
   })
 })
@@ -822,33 +871,41 @@ describe("freezing", () => {
 // In a graph
 // ---------------------------------------------------------------------------
 
-behaves("A6 an Overwrite and other writes of one superstep: one rule, in either order of names, live and read back", () =>
-  Effect.gen(function*() {
-    class S extends State.make({
-      list: Channel.append(Schema.String),
-      late: gathered,
-      topic: Channel.topic(Schema.String, { accumulate: true })
-    }) {}
-    const replace = () => Effect.succeed({ list: Channel.overwrite(["O"]), late: Channel.overwrite(["O"]), topic: Channel.overwrite(["O"]) })
-    const add = () => Effect.succeed({ list: ["b"], late: ["b"], topic: "b" })
-    const after = { list: ["O", "b"], late: ["O", "b"], topic: ["O", "b"] }
-    const graphs = [
-      StateGraph.make("first", StateGraph.nodes(S, { a: replace, b: add }), { start: ["a", "b"] }),
-      StateGraph.make("last", StateGraph.nodes(S, { a: add, b: replace }), { start: ["a", "b"] })
-    ]
-    for (const graph of graphs as ReadonlyArray<(typeof graphs)[0]>) {
-      const { name } = graph
-      const input = { list: ["old"], late: ["old"], topic: "old" }
-      assert.deepStrictEqual(yield* graph.invoke(input), after)
-      assert.deepStrictEqual(yield* graph.thread(name).invoke(input), after)
-      assert.deepStrictEqual((yield* graph.thread(name).state()).values, after)
-    }
-    const both = StateGraph.make("both", StateGraph.nodes(S, { a: replace, b: replace }), { start: ["a", "b"] })
-    const error = yield* Effect.flip(both.thread("both").invoke({}))
-    assert.strictEqual(error._tag, "InvalidUpdate")
-    assert.deepInclude(error, { reason: "MultipleOverwrites", channel: "list", writers: ["a", "b"] })
-    assert.deepStrictEqual((yield* both.thread("both").state()).values, { list: [], late: [], topic: [] })
-  }))
+behaves(
+  "A6 an Overwrite and other writes of one superstep: one rule, in either order of names, live and read back",
+  () =>
+    Effect.gen(function*() {
+      class S extends State.make({
+        list: Channel.append(Schema.String),
+        late: gathered,
+        topic: Channel.topic(Schema.String, { accumulate: true })
+      }) {}
+      const replace = () =>
+        Effect.succeed({
+          list: Channel.overwrite(["O"]),
+          late: Channel.overwrite(["O"]),
+          topic: Channel.overwrite(["O"])
+        })
+      const add = () => Effect.succeed({ list: ["b"], late: ["b"], topic: "b" })
+      const after = { list: ["O", "b"], late: ["O", "b"], topic: ["O", "b"] }
+      const graphs = [
+        StateGraph.make("first", StateGraph.nodes(S, { a: replace, b: add }), { start: ["a", "b"] }),
+        StateGraph.make("last", StateGraph.nodes(S, { a: add, b: replace }), { start: ["a", "b"] })
+      ]
+      for (const graph of graphs as ReadonlyArray<(typeof graphs)[0]>) {
+        const { name } = graph
+        const input = { list: ["old"], late: ["old"], topic: "old" }
+        assert.deepStrictEqual(yield* graph.invoke(input), after)
+        assert.deepStrictEqual(yield* graph.thread(name).invoke(input), after)
+        assert.deepStrictEqual((yield* graph.thread(name).state()).values, after)
+      }
+      const both = StateGraph.make("both", StateGraph.nodes(S, { a: replace, b: replace }), { start: ["a", "b"] })
+      const error = yield* Effect.flip(both.thread("both").invoke({}))
+      assert.strictEqual(error._tag, "InvalidUpdate")
+      assert.deepInclude(error, { reason: "MultipleOverwrites", channel: "list", writers: ["a", "b"] })
+      assert.deepStrictEqual((yield* both.thread("both").state()).values, { list: [], late: [], topic: [] })
+    })
+)
 
 behaves("A8 undefined is no write, and null is a value", () =>
   Effect.gen(function*() {
@@ -858,7 +915,10 @@ behaves("A8 undefined is no write, and null is a value", () =>
     }) {}
     const graph = StateGraph.make(
       "undefined",
-      StateGraph.nodes(S, { a: () => untyped({ v: undefined, w: undefined }) as {}, b: () => Effect.succeed({ w: null }) }),
+      StateGraph.nodes(S, {
+        a: () => untyped({ v: undefined, w: undefined }) as {},
+        b: () => Effect.succeed({ w: null })
+      }),
       { start: "a", edges: { a: "b" } },
       { after: ["a"] }
     )
@@ -868,22 +928,48 @@ behaves("A8 undefined is no write, and null is a value", () =>
     assert.deepStrictEqual(yield* thread.continue(), { v: 5, w: null })
   }))
 
-behaves("LG#15 LG#16 an Overwrite and a later run that appends: the state is the Overwrite and what came after", () =>
-  Effect.gen(function*() {
-    class S extends State.make({ list: gathered, turn: Schema.Int }) {}
-    const graph = StateGraph.make(
-      "reset",
-      StateGraph.nodes(S, { a: (s) => ({ list: s.turn === 2 ? Channel.overwrite(["reset"]) : [`turn ${s.turn}`] }) }),
-      { start: "a" }
-    )
-    const thread = graph.thread("t")
-    yield* thread.invoke({ turn: 1, list: ["first"] })
-    assert.deepStrictEqual(yield* thread.invoke({ turn: 2 }), { turn: 2, list: ["reset"] })
-    assert.deepStrictEqual(yield* thread.invoke({ turn: 3 }), { turn: 3, list: ["reset", "turn 3"] })
-    assert.deepStrictEqual((yield* graph.thread("t").state()).values, { turn: 3, list: ["reset", "turn 3"] })
-  }))
+behaves(
+  "LG#15 LG#16 an Overwrite and a later run that appends: the state is the Overwrite and what came after",
+  () =>
+    Effect.gen(function*() {
+      class S extends State.make({ list: gathered, turn: Schema.Int }) {}
+      const graph = StateGraph.make(
+        "reset",
+        StateGraph.nodes(S, { a: (s) => ({ list: s.turn === 2 ? Channel.overwrite(["reset"]) : [`turn ${s.turn}`] }) }),
+        { start: "a" }
+      )
+      const thread = graph.thread("t")
+      yield* thread.invoke({ turn: 1, list: ["first"] })
+      assert.deepStrictEqual(yield* thread.invoke({ turn: 2 }), { turn: 2, list: ["reset"] })
+      assert.deepStrictEqual(yield* thread.invoke({ turn: 3 }), { turn: 3, list: ["reset", "turn 3"] })
+      assert.deepStrictEqual((yield* graph.thread("t").state()).values, { turn: 3, list: ["reset", "turn 3"] })
+    })
+)
 
-const Exotic = Schema.Struct({ date: Schema.Date, map: Schema.ReadonlyMap(Schema.String, Schema.Int), bytes: Schema.Uint8Array })
+behaves(
+  "Law6 a Command from outside is a batch of its own: an Overwrite of the superstep after it drops what it wrote",
+  () =>
+    Effect.gen(function*() {
+      class S extends State.make({ list: Channel.append(Schema.String), late: gathered }) {}
+      const graph = StateGraph.make(
+        "batches",
+        StateGraph.nodes(S, { a: () => ({ list: Channel.overwrite(["O"]), late: Channel.overwrite(["O"]) }) }),
+        { start: "a" },
+        { before: ["a"] }
+      )
+      const thread = graph.thread("t")
+      yield* Effect.flip(thread.invoke({ list: ["in"], late: ["in"] }))
+      const values = yield* thread.invoke(Command.make({ update: { list: ["c"], late: ["c"] } }))
+      assert.deepStrictEqual(values, { list: ["O"], late: ["O"] })
+      assert.deepStrictEqual((yield* graph.thread("t").state()).values, values)
+    })
+)
+
+const Exotic = Schema.Struct({
+  date: Schema.Date,
+  map: Schema.ReadonlyMap(Schema.String, Schema.Int),
+  bytes: Schema.Uint8Array
+})
 const exotic = () => ({ date: new Date(0), map: new Map([["a", 1]]), bytes: new Uint8Array([1]) })
 const spoil = (value: unknown): void => {
   const { bytes, date, map } = value as { date: Date; map: Map<string, number>; bytes: Uint8Array }
@@ -895,44 +981,54 @@ const spoil = (value: unknown): void => {
 class Held extends State.make({ v: Exotic, seen: Channel.append(Schema.Int) }) {}
 const seenOf = (s: { readonly v: { readonly date: Date } }) => ({ seen: [s.v.date.getTime()] })
 
-behaves("Law1 a date, a map and bytes are handed out as copies: what a node does to them reaches nobody", () =>
-  Effect.gen(function*() {
-    const graph = StateGraph.make(
-      "copies",
-      StateGraph.nodes(Held, {
-        a: (s) => Effect.sync(() => (spoil(s.v), seenOf(s))),
-        b: (s) => Effect.sync(() => seenOf(s)),
-        c: (s) => Effect.sync(() => seenOf(s))
-      }),
-      { start: ["a", "b"], edges: { a: StateGraph.join("c"), b: StateGraph.join("c") } }
-    )
-    const expected = { v: exotic(), seen: [9, 0, 0] }
-    assert.deepStrictEqual(yield* graph.invoke({ v: exotic() }), expected)
-    assert.deepStrictEqual(yield* graph.thread("t").invoke({ v: exotic() }), expected)
-    assert.deepStrictEqual((yield* graph.thread("t").state()).values, expected)
-  }))
+behaves(
+  "Law1 a date, a map and bytes are handed out as copies: what a node does to them reaches nobody",
+  () =>
+    Effect.gen(function*() {
+      const graph = StateGraph.make(
+        "copies",
+        StateGraph.nodes(Held, {
+          a: (s) => Effect.sync(() => (spoil(s.v), seenOf(s))),
+          b: (s) => Effect.sync(() => seenOf(s)),
+          c: (s) => Effect.sync(() => seenOf(s))
+        }),
+        { start: ["a", "b"], edges: { a: StateGraph.join("c"), b: StateGraph.join("c") } }
+      )
+      const expected = { v: exotic(), seen: [9, 0, 0] }
+      assert.deepStrictEqual(yield* graph.invoke({ v: exotic() }), expected)
+      assert.deepStrictEqual(yield* graph.thread("t").invoke({ v: exotic() }), expected)
+      assert.deepStrictEqual((yield* graph.thread("t").state()).values, expected)
+    })
+)
 
-behaves("Law1 what was written stays as it was written, whatever its writer does to it later", () =>
-  Effect.gen(function*() {
-    const given = exotic()
-    const written = exotic()
-    const shallow = Object.freeze({ list: [1] })
-    class S extends State.make({ v: Exotic, list: Schema.Struct({ list: Schema.Array(Schema.Int) }), seen: Channel.append(Schema.Int) }) {}
-    const graph = StateGraph.make(
-      "kept",
-      StateGraph.nodes(S, {
-        a: (s) => Effect.sync(() => (spoil(given), seenOf(s))),
-        b: (s) => Effect.sync(() => ({ ...seenOf(s), v: written, list: shallow })),
-        c: (s) => Effect.sync(() => (spoil(written), seenOf(s)))
-      }),
-      { start: "a", edges: { a: "b", b: "c" } }
-    )
-    const thread = graph.thread("t")
-    const values = yield* thread.invoke({ v: given, list: { list: [] } })
-    assert.deepStrictEqual(values, { v: exotic(), list: { list: [1] }, seen: [0, 0, 0] })
-    assert.throws(() => shallow.list.push(2), TypeError)
-    assert.deepStrictEqual((yield* thread.state()).values, values)
-  }))
+behaves(
+  "Law1 what was written stays as it was written, whatever its writer does to it later",
+  () =>
+    Effect.gen(function*() {
+      const given = exotic()
+      const written = exotic()
+      const shallow = Object.freeze({ list: [1] })
+      class S extends State.make({
+        v: Exotic,
+        list: Schema.Struct({ list: Schema.Array(Schema.Int) }),
+        seen: Channel.append(Schema.Int)
+      }) {}
+      const graph = StateGraph.make(
+        "kept",
+        StateGraph.nodes(S, {
+          a: (s) => Effect.sync(() => (spoil(given), seenOf(s))),
+          b: (s) => Effect.sync(() => ({ ...seenOf(s), v: written, list: shallow })),
+          c: (s) => Effect.sync(() => (spoil(written), seenOf(s)))
+        }),
+        { start: "a", edges: { a: "b", b: "c" } }
+      )
+      const thread = graph.thread("t")
+      const values = yield* thread.invoke({ v: given, list: { list: [] } })
+      assert.deepStrictEqual(values, { v: exotic(), list: { list: [1] }, seen: [0, 0, 0] })
+      assert.throws(() => shallow.list.push(2), TypeError)
+      assert.deepStrictEqual((yield* thread.state()).values, values)
+    })
+)
 
 behaves("G4 a node that changes its state in place fails, and the state is as it was", () =>
   Effect.gen(function*() {

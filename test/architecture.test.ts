@@ -1,6 +1,6 @@
 /** The rules that every source file keeps: which layer it belongs to, what it may import, how long it may be. */
-import { assert, describe, it } from "@effect/vitest"
 import { parse, type ParserOptions } from "@babel/parser"
+import { assert, describe, it } from "@effect/vitest"
 import { readdirSync, readFileSync } from "node:fs"
 import { dirname, join, relative, resolve } from "node:path"
 import * as Superstep from "superstep"
@@ -73,7 +73,9 @@ const sources: ReadonlyArray<Source> = readdirSync(src, { recursive: true, encod
 
 /** The source files that a file imports, as paths below `src`. */
 const local = ({ imports, path }: Source): ReadonlyArray<string> =>
-  imports.filter((name) => name.startsWith(".")).map((name) => relative(src, resolve(dirname(join(src, path)), name)).replaceAll("\\", "/"))
+  imports.filter((name) => name.startsWith(".")).map((name) =>
+    relative(src, resolve(dirname(join(src, path)), name)).replaceAll("\\", "/")
+  )
 
 // ---------------------------------------------------------------------------
 // Layers
@@ -103,7 +105,10 @@ const isInternal = (path: string): boolean => path.split("/").includes("internal
 describe("layers", () => {
   it("every source file belongs to a layer, or stands beside them", () => {
     assert.isAbove(sources.length, 40)
-    assert.deepStrictEqual(sources.filter(({ path }) => path !== "index.ts" && layerOf(path) < 0 && !isAside(path)).map(({ path }) => path), [])
+    assert.deepStrictEqual(
+      sources.filter(({ path }) => path !== "index.ts" && layerOf(path) < 0 && !isAside(path)).map(({ path }) => path),
+      []
+    )
   })
 
   it("imports lead to files that exist, and only down or across", () => {
@@ -144,14 +149,18 @@ describe("layers", () => {
 // ---------------------------------------------------------------------------
 
 /** What pure code may use of Effect: data, no effects, no clock, no chance. */
-const pure = ["Combiner", "Data", "Duration", "Equal", "Hash", "Option", "Reducer", "Result", "Schema", "Types"].map((name) => `effect/${name}`)
+const pure = new Set(
+  ["Combiner", "Data", "Duration", "Equal", "Hash", "Option", "Reducer", "Result", "Schema", "Types"].map((name) =>
+    `effect/${name}`
+  )
+)
 
 describe("imports from other packages", () => {
   const foreign = ({ imports }: Source): ReadonlyArray<string> => imports.filter((name) => !name.startsWith("."))
 
   it("channels and the engine use data types of Effect only", () => {
     const wrong = sources.filter(({ path }) => layerOf(path) === 0 || layerOf(path) === 2).flatMap((source) =>
-      foreign(source).filter((name) => !pure.includes(name)).map((name) => `${source.path} -> ${name}`)
+      foreign(source).filter((name) => !pure.has(name)).map((name) => `${source.path} -> ${name}`)
     )
     assert.deepStrictEqual(wrong, [])
   })
@@ -164,7 +173,11 @@ describe("imports from other packages", () => {
   })
 
   it("sources import the modules of Effect, not the barrel, which is slow to load", () => {
-    assert.deepStrictEqual(sources.filter((source) => foreign(source).some((name) => name === "effect" || name === "@effect/platform-node")).map(({ path }) => path), [])
+    assert.deepStrictEqual(
+      sources.filter((source) => foreign(source).some((name) => name === "effect" || name === "@effect/platform-node"))
+        .map(({ path }) => path),
+      []
+    )
   })
 })
 
@@ -194,7 +207,9 @@ describe("size", () => {
 
 describe("the package", () => {
   it("exports every public module of the library, each under its own name", () => {
-    const modules = sources.filter(({ path }) => layerOf(path) >= 0 && layerOf(path) <= 5 && !isInternal(path)).map(({ path }) => path.replace(/\.ts$/, ""))
+    const modules = sources.filter(({ path }) => layerOf(path) >= 0 && layerOf(path) <= 5 && !isInternal(path)).map((
+      { path }
+    ) => path.replace(/\.ts$/, ""))
     const exported = Object.keys(Superstep).filter((name) => name !== "START" && name !== "END")
     assert.deepStrictEqual(exported.sort(), modules.sort())
   })

@@ -21,7 +21,7 @@ export const isFragile = (value: unknown): boolean => typeof value === "object" 
 /**
  * Freezes plain objects and arrays, at every depth, and marks those that hold a `Date`, `Map`, `Set`, buffer, `URL` or
  * `RegExp`. Objects that are frozen already are taken as deeply frozen, so the cost is that of what is new. Instances of
- * other classes are shared as they are: Effect's data types are immutable by construction.
+ * other classes stay as they are, and what they hold is treated like everything else.
  */
 export const freeze = <A>(value: A): A => {
   visit(value)
@@ -43,6 +43,22 @@ export const seal = <A>(list: ReadonlyArray<A>, parts: ReadonlyArray<unknown>): 
   return list
 }
 
+/** The parts of an instance: the items of a collection, or what it holds. Tagged values iterate for `yield*`, not over items. */
+const partsOf = (value: object): Iterable<unknown> =>
+  Symbol.iterator in value && typeof value[Symbol.iterator] === "function" && !("_tag" in value)
+    ? value as Iterable<unknown>
+    : Object.keys(value).map((key) => (value as Record<string, unknown>)[key])
+
+/** An instance of a class is not frozen itself, since it may keep caches; what it holds is. */
+const visitInstance = (value: object, visited: Set<object>): boolean => {
+  if (visited.has(value)) return fragile.has(value)
+  visited.add(value)
+  let found = false
+  for (const part of partsOf(value)) if (visit(part, visited)) found = true
+  if (found) fragile.add(value)
+  return found
+}
+
 const visit = (value: unknown, visited?: Set<object>): boolean => {
   if (typeof value !== "object" || value === null) return false
   if (isExotic(value)) {
@@ -54,7 +70,7 @@ const visit = (value: unknown, visited?: Set<object>): boolean => {
     visited.add(value)
   }
   const isArray = Array.isArray(value)
-  if (!isArray && !isPlain(value)) return false
+  if (!isArray && !isPlain(value)) return visitInstance(value, visited ?? new Set())
   // Frozen before its parts are visited, so that a cyclic value ends here.
   Object.freeze(value)
   let found = false

@@ -1,7 +1,7 @@
 /** What tests of threads share: pauses, what is stored, and savers that are opened again. */
+import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { assert, it } from "@effect/vitest"
 import { Effect, FileSystem, Stream } from "effect"
-import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { Checkpointer, Interrupt } from "superstep"
 import * as SqlCheckpointer from "superstep/sql/SqlCheckpointer"
 
@@ -21,7 +21,10 @@ export const payloads = (requests: ReadonlyArray<{ readonly payload: unknown }>)
   requests.map(({ payload }) => payload)
 
 /** The id of the request with a payload. */
-export const idOf = (requests: ReadonlyArray<{ readonly id: string; readonly payload: unknown }>, payload: unknown): string => {
+export const idOf = (
+  requests: ReadonlyArray<{ readonly id: string; readonly payload: unknown }>,
+  payload: unknown
+): string => {
   const found = requests.find((request) => request.payload === payload)
   return found === undefined ? assert.fail(`no request shows ${String(payload)}`) : found.id
 }
@@ -62,6 +65,8 @@ export const behavesReopened = (name: string, body: (open: Open) => Effect.Effec
     Effect.gen(function*() {
       const files = yield* FileSystem.FileSystem
       const folder = yield* files.makeTempDirectoryScoped({ prefix: "superstep-" })
-      yield* body((effect) => Effect.provide(effect, SqlCheckpointer.layerSqlite({ filename: `${folder}/threads.sqlite` })))
+      yield* body((effect) =>
+        Effect.provide(effect, SqlCheckpointer.layerSqlite({ filename: `${folder}/threads.sqlite` }))
+      )
     }).pipe(Effect.scoped, Effect.provide(NodeFileSystem.layer)))
 }

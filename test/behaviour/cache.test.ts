@@ -2,7 +2,19 @@
 import { assert, it } from "@effect/vitest"
 import { Effect, Layer, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { Channel, Checkpointer, Command, Interrupt, Node, NodeCache, Policy, Running, Send, State, StateGraph } from "superstep"
+import {
+  Channel,
+  Checkpointer,
+  Command,
+  Interrupt,
+  Node,
+  NodeCache,
+  Policy,
+  Running,
+  Send,
+  State,
+  StateGraph
+} from "superstep"
 
 class Sum extends State.make({ n: Schema.Int, log: Channel.append(Schema.String) }) {}
 class Confirm extends Interrupt.make("Confirm", { payload: Schema.String, answer: Schema.String }) {}
@@ -11,17 +23,27 @@ class Broken extends Schema.TaggedError<Broken>()("Broken", {}) {}
 const layer = Layer.merge(Checkpointer.layerMemory, NodeCache.layerMemory)
 
 /** A graph of one cached node, which says in `runs` when it really runs. */
-const cached = (runs: Array<string>, policy: Policy.Cache, options?: { readonly name?: string; readonly version?: string; readonly says?: string }) =>
-  StateGraph.make(options?.name ?? "cached", StateGraph.nodes(Sum, {
-    node: Node.make({
-      input: Schema.Struct({ n: Schema.Int }),
-      run: ({ n }) => Effect.sync(() => {
-        runs.push(`${n}`)
-        return { log: [`${options?.says ?? "result"} ${n}`] }
-      }),
-      cache: policy
-    })
-  }), { start: "node" }, options?.version === undefined ? {} : { version: options.version })
+const cached = (
+  runs: Array<string>,
+  policy: Policy.Cache,
+  options?: { readonly name?: string; readonly version?: string; readonly says?: string }
+) =>
+  StateGraph.make(
+    options?.name ?? "cached",
+    StateGraph.nodes(Sum, {
+      node: Node.make({
+        input: Schema.Struct({ n: Schema.Int }),
+        run: ({ n }) =>
+          Effect.sync(() => {
+            runs.push(`${n}`)
+            return { log: [`${options?.says ?? "result"} ${n}`] }
+          }),
+        cache: policy
+      })
+    }),
+    { start: "node" },
+    options?.version === undefined ? {} : { version: options.version }
+  )
 
 it.effect("LG#59 a result stands for a second run on an equal input, across runs and threads", () =>
   Effect.gen(function*() {
@@ -46,12 +68,21 @@ it.effect("LG#59 without the service nothing is cached", () =>
 it.effect("LG#59 what is equal is what the whole input is, or what a key says", () =>
   Effect.gen(function*() {
     const runs: Array<string> = []
-    const whole = StateGraph.make("whole", StateGraph.nodes(Sum, {
-      node: Node.make({ input: Sum, run: (s) => Effect.sync(() => {
-        runs.push(`whole ${s.n} ${s.log.length}`)
-        return { log: ["x"] }
-      }), cache: Policy.cache() })
-    }), { start: "node" })
+    const whole = StateGraph.make(
+      "whole",
+      StateGraph.nodes(Sum, {
+        node: Node.make({
+          input: Sum,
+          run: (s) =>
+            Effect.sync(() => {
+              runs.push(`whole ${s.n} ${s.log.length}`)
+              return { log: ["x"] }
+            }),
+          cache: Policy.cache()
+        })
+      }),
+      { start: "node" }
+    )
     yield* whole.invoke({ n: 1 })
     yield* whole.invoke({ n: 1, log: ["more"] })
     yield* whole.invoke({ log: [], n: 1 })
@@ -80,8 +111,9 @@ it.effect("LG#59 a result is good for its time and no longer", () =>
 it.effect("LG#59 a cached result shows as such, with a start and no end of its task", () =>
   Effect.gen(function*() {
     const graph = cached([], Policy.cache())
-    const events = () => Effect.map(Stream.runCollect(graph.stream({ n: 1 }, { modes: ["updates", "tasks"] })), (all) =>
-      all.map((event) => event.mode === "updates" ? ["update", event.update, event.cached] : [event.type]))
+    const events = () =>
+      Effect.map(Stream.runCollect(graph.stream({ n: 1 }, { modes: ["updates", "tasks"] })), (all) =>
+        all.map((event) => event.mode === "updates" ? ["update", event.update, event.cached] : [event.type]))
     assert.deepStrictEqual<unknown>(yield* events(), [["started"], ["update", { log: ["result 1"] }, false], ["ended"]])
     assert.deepStrictEqual<unknown>(yield* events(), [["started"], ["update", { log: ["result 1"] }, true]])
   }).pipe(Effect.provide(layer)))
@@ -89,17 +121,29 @@ it.effect("LG#59 a cached result shows as such, with a start and no end of its t
 it.effect("LG#59 a cached result leads on along the edges and the Sends that it had", () =>
   Effect.gen(function*() {
     const runs: Array<string> = []
-    const make = () => StateGraph.make("flow", StateGraph.nodes(Sum, {
-      split: Node.make({
-        input: Sum,
-        run: ({ n }) => Effect.sync(() => {
-          runs.push("split")
-          return Command.make({ update: { log: ["split"] }, goto: [Send.make("work", { n: n + 1 }), Send.make("work", { n: n + 2 })] })
+    const make = () =>
+      StateGraph.make(
+        "flow",
+        StateGraph.nodes(Sum, {
+          split: Node.make({
+            input: Sum,
+            run: ({ n }) =>
+              Effect.sync(() => {
+                runs.push("split")
+                return Command.make({
+                  update: { log: ["split"] },
+                  goto: [Send.make("work", { n: n + 1 }), Send.make("work", { n: n + 2 })]
+                })
+              }),
+            cache: Policy.cache()
+          }),
+          work: Node.make({
+            input: Schema.Struct({ n: Schema.Int }),
+            run: ({ n }) => Effect.succeed({ log: [`work ${n}`] })
+          })
         }),
-        cache: Policy.cache()
-      }),
-      work: Node.make({ input: Schema.Struct({ n: Schema.Int }), run: ({ n }) => Effect.succeed({ log: [`work ${n}`] }) })
-    }), { start: "split" })
+        { start: "split" }
+      )
     const graph = make()
     const expected = { n: 1, log: ["split", "work 2", "work 3"] }
     assert.deepStrictEqual(yield* graph.invoke({ n: 1 }), expected)
@@ -110,16 +154,21 @@ it.effect("LG#59 a cached result leads on along the edges and the Sends that it 
 it.effect("LG#59 several writes of one key, and an Overwrite, come back as they were", () =>
   Effect.gen(function*() {
     let runs = 0
-    const graph = StateGraph.make("g", StateGraph.nodes(Sum, {
-      node: Node.make({
-        input: Schema.Struct({ n: Schema.Int }),
-        run: ({ n }) => Effect.sync(() => {
-          runs++
-          return n === 1 ? [{ log: ["a"] }, { log: ["b"] }] : [{ log: Channel.overwrite(["only"]) }]
-        }),
-        cache: Policy.cache()
-      })
-    }), { start: "node" })
+    const graph = StateGraph.make(
+      "g",
+      StateGraph.nodes(Sum, {
+        node: Node.make({
+          input: Schema.Struct({ n: Schema.Int }),
+          run: ({ n }) =>
+            Effect.sync(() => {
+              runs++
+              return n === 1 ? [{ log: ["a"] }, { log: ["b"] }] : [{ log: Channel.overwrite(["only"]) }]
+            }),
+          cache: Policy.cache()
+        })
+      }),
+      { start: "node" }
+    )
     for (const _ of [1, 2]) {
       assert.deepStrictEqual((yield* graph.invoke({ n: 1, log: ["in"] })).log, ["in", "a", "b"])
       assert.deepStrictEqual((yield* graph.invoke({ n: 2, log: ["in"] })).log, ["only"])
@@ -144,15 +193,20 @@ it.effect("N1 graphs that look alike do not share results: not by name, by shape
 it.effect("N1 two nodes of one graph made from one function do not share results either", () =>
   Effect.gen(function*() {
     let runs = 0
-    const same = () => Node.make({
-      input: Schema.Struct({ n: Schema.Int }),
-      run: () => Effect.map(Running.Running, ({ node }) => {
-        runs++
-        return { log: [node] }
-      }),
-      cache: Policy.cache()
+    const same = () =>
+      Node.make({
+        input: Schema.Struct({ n: Schema.Int }),
+        run: () =>
+          Effect.map(Running.Running, ({ node }) => {
+            runs++
+            return { log: [node] }
+          }),
+        cache: Policy.cache()
+      })
+    const graph = StateGraph.make("g", StateGraph.nodes(Sum, { a: same(), b: same() }), {
+      start: "a",
+      edges: { a: "b" }
     })
-    const graph = StateGraph.make("g", StateGraph.nodes(Sum, { a: same(), b: same() }), { start: "a", edges: { a: "b" } })
     assert.deepStrictEqual((yield* graph.invoke({ n: 1 })).log, ["a", "b"])
     assert.deepStrictEqual([(yield* graph.invoke({ n: 1 })).log, runs], [["a", "b"], 2])
   }).pipe(Effect.provide(layer)))
@@ -178,29 +232,38 @@ it.effect("N1 nodes that give the same id share results, and another id does not
 it.effect("LG#59 a failure is not cached, and what a handler made of it is not taken for a result of the node", () =>
   Effect.gen(function*() {
     let runs = 0
-    const node = <A, E>(run: () => Effect.Effect<A, E>) => Effect.suspend(() => {
-      runs++
-      return run()
-    })
-    const fails = StateGraph.make("fails", StateGraph.nodes(Sum, {
-      node: Node.make({
-        input: Schema.Struct({ n: Schema.Int }),
-        run: () => node(() => runs === 1 ? Effect.fail(new Broken()) : Effect.succeed({ log: [`run ${runs}`] })),
-        cache: Policy.cache()
+    const node = <A, E>(run: () => Effect.Effect<A, E>) =>
+      Effect.suspend(() => {
+        runs++
+        return run()
       })
-    }), { start: "node" })
+    const fails = StateGraph.make(
+      "fails",
+      StateGraph.nodes(Sum, {
+        node: Node.make({
+          input: Schema.Struct({ n: Schema.Int }),
+          run: () => node(() => runs === 1 ? Effect.fail(new Broken()) : Effect.succeed({ log: [`run ${runs}`] })),
+          cache: Policy.cache()
+        })
+      }),
+      { start: "node" }
+    )
     assert.deepStrictEqual(yield* Effect.flip(fails.invoke({ n: 1 })), new Broken())
     assert.deepStrictEqual((yield* fails.invoke({ n: 1 })).log, ["run 2"])
     assert.deepStrictEqual((yield* fails.invoke({ n: 1 })).log, ["run 2"])
     runs = 0
-    const handled = StateGraph.make("handled", StateGraph.nodes(Sum, {
-      node: Node.make({
-        input: Schema.Struct({ n: Schema.Int }),
-        run: () => node(() => runs === 1 ? Effect.fail(new Broken()) : Effect.succeed({ log: [`run ${runs}`] })),
-        cache: Policy.cache(),
-        onError: () => Effect.succeed({ log: ["handled"] })
-      })
-    }), { start: "node" })
+    const handled = StateGraph.make(
+      "handled",
+      StateGraph.nodes(Sum, {
+        node: Node.make({
+          input: Schema.Struct({ n: Schema.Int }),
+          run: () => node(() => runs === 1 ? Effect.fail(new Broken()) : Effect.succeed({ log: [`run ${runs}`] })),
+          cache: Policy.cache(),
+          onError: () => Effect.succeed({ log: ["handled"] })
+        })
+      }),
+      { start: "node" }
+    )
     assert.deepStrictEqual((yield* handled.invoke({ n: 1 })).log, ["handled"])
     assert.deepStrictEqual((yield* handled.invoke({ n: 1 })).log, ["run 2"])
   }).pipe(Effect.provide(layer)))
@@ -208,15 +271,35 @@ it.effect("LG#59 a failure is not cached, and what a handler made of it is not t
 it.effect("LG#59 a pause is not cached, nor is what rests on its answer", () =>
   Effect.gen(function*() {
     class Log extends State.make({ log: Channel.append(Schema.String) }) {}
-    const child = StateGraph.make("child", StateGraph.nodes(Log, {
-      ask: () => Effect.map(Confirm.ask("sure?"), (answer) => ({ log: [answer] }))
-    }), { start: "ask" })
-    const direct = StateGraph.make("direct", StateGraph.nodes(Sum, {
-      node: Node.make({ input: Schema.Struct({ n: Schema.Int }), run: () => Effect.map(Confirm.ask("sure?"), (answer) => ({ log: [answer] })), cache: Policy.cache() })
-    }), { start: "node" })
-    const called = StateGraph.make("called", StateGraph.nodes(Sum, {
-      node: Node.make({ input: Schema.Struct({ n: Schema.Int }), run: () => Effect.map(child.call({}, { key: "k" }), ({ log }) => ({ log })), cache: Policy.cache() })
-    }), { start: "node" })
+    const child = StateGraph.make(
+      "child",
+      StateGraph.nodes(Log, {
+        ask: () => Effect.map(Confirm.ask("sure?"), (answer) => ({ log: [answer] }))
+      }),
+      { start: "ask" }
+    )
+    const direct = StateGraph.make(
+      "direct",
+      StateGraph.nodes(Sum, {
+        node: Node.make({
+          input: Schema.Struct({ n: Schema.Int }),
+          run: () => Effect.map(Confirm.ask("sure?"), (answer) => ({ log: [answer] })),
+          cache: Policy.cache()
+        })
+      }),
+      { start: "node" }
+    )
+    const called = StateGraph.make(
+      "called",
+      StateGraph.nodes(Sum, {
+        node: Node.make({
+          input: Schema.Struct({ n: Schema.Int }),
+          run: () => Effect.map(child.call({}, { key: "k" }), ({ log }) => ({ log })),
+          cache: Policy.cache()
+        })
+      }),
+      { start: "node" }
+    )
     for (const graph of [direct, called]) {
       for (const answer of ["yes", "no"]) {
         const thread = graph.thread(`${graph.name} ${answer}`)
@@ -230,17 +313,22 @@ it.effect("LG#59 a pause is not cached, nor is what rests on its answer", () =>
 it.effect("LG#59 tasks that are cached stand beside tasks that run, and a retry asks the cache once", () =>
   Effect.gen(function*() {
     const runs: Array<number> = []
-    const graph = StateGraph.make("fan", StateGraph.nodes(Sum, {
-      go: (s) => Command.make({ goto: [1, 2, s.n].map((n) => Send.make("work", { n })) }),
-      work: Node.make({
-        input: Schema.Struct({ n: Schema.Int }),
-        run: ({ n }) => Effect.sync(() => {
-          runs.push(n)
-          return { log: [`${n}`] }
-        }),
-        cache: Policy.cache()
-      })
-    }), { start: "go" })
+    const graph = StateGraph.make(
+      "fan",
+      StateGraph.nodes(Sum, {
+        go: (s) => Command.make({ goto: [1, 2, s.n].map((n) => Send.make("work", { n })) }),
+        work: Node.make({
+          input: Schema.Struct({ n: Schema.Int }),
+          run: ({ n }) =>
+            Effect.sync(() => {
+              runs.push(n)
+              return { log: [`${n}`] }
+            }),
+          cache: Policy.cache()
+        })
+      }),
+      { start: "go" }
+    )
     assert.deepStrictEqual((yield* graph.invoke({ n: 3 })).log, ["1", "2", "3"])
     assert.deepStrictEqual((yield* graph.thread("t").invoke({ n: 4 })).log, ["1", "2", "4"])
     assert.deepStrictEqual((yield* graph.thread("t").state()).values.log, ["1", "2", "4"])
@@ -249,20 +337,27 @@ it.effect("LG#59 tasks that are cached stand beside tasks that run, and a retry 
 
 it.effect("LG#59 where a route leads after a cached result is chosen from the state as it is", () =>
   Effect.gen(function*() {
-    class Routed extends State.make({ n: Schema.Int, to: Schema.Literals(["a", "b"]), log: Channel.append(Schema.String) }) {}
+    class Routed
+      extends State.make({ n: Schema.Int, to: Schema.Literals(["a", "b"]), log: Channel.append(Schema.String) })
+    {}
     let runs = 0
-    const graph = StateGraph.make("routed", StateGraph.nodes(Routed, {
-      node: Node.make({
-        input: Schema.Struct({ n: Schema.Int }),
-        run: ({ n }) => Effect.sync(() => {
-          runs++
-          return { log: [`node ${n}`] }
+    const graph = StateGraph.make(
+      "routed",
+      StateGraph.nodes(Routed, {
+        node: Node.make({
+          input: Schema.Struct({ n: Schema.Int }),
+          run: ({ n }) =>
+            Effect.sync(() => {
+              runs++
+              return { log: [`node ${n}`] }
+            }),
+          cache: Policy.cache()
         }),
-        cache: Policy.cache()
+        a: () => ({ log: ["a"] }),
+        b: () => ({ log: ["b"] })
       }),
-      a: () => ({ log: ["a"] }),
-      b: () => ({ log: ["b"] })
-    }), { start: "node", edges: { node: StateGraph.route(["a", "b"], (s: State.Type<typeof Routed>) => s.to) } })
+      { start: "node", edges: { node: StateGraph.route(["a", "b"], (s: State.Type<typeof Routed>) => s.to) } }
+    )
     assert.deepStrictEqual((yield* graph.invoke({ n: 1, to: "a" })).log, ["node 1", "a"])
     assert.deepStrictEqual((yield* graph.invoke({ n: 1, to: "b" })).log, ["node 1", "b"])
     assert.strictEqual(runs, 1)

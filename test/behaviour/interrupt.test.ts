@@ -2,7 +2,20 @@
 import { assert, it } from "@effect/vitest"
 import { Cause, Deferred, Effect, Exit, Fiber, Schedule, Schema } from "effect"
 import { TestClock } from "effect/testing"
-import { Channel, Checkpointer, Command, END, GraphError, Interrupt, Node, Policy, Running, Send, State, StateGraph } from "superstep"
+import {
+  Channel,
+  Checkpointer,
+  Command,
+  END,
+  GraphError,
+  Interrupt,
+  Node,
+  Policy,
+  Running,
+  Send,
+  State,
+  StateGraph
+} from "superstep"
 import { collect, idOf, paused, payloads, recorded, rowsOf } from "./Pauses.ts"
 import { behaves } from "./Savers.ts"
 
@@ -36,65 +49,82 @@ const twice = (runs: { count: number }) =>
     { start: "node" }
   )
 
-behaves("LG#112 two questions in one node are asked one after the other, and an answer may bring an update", () =>
-  Effect.gen(function*() {
-    for (const how of ["by tag", "by id"]) {
-      const runs = { count: 0 }
-      const thread = twice(runs).thread(how)
-      const reply = (answer: string, id: string) => how === "by tag" ? Ask.reply(answer) : Ask.reply(answer, { id })
-      const first = yield* recorded(thread.stream({ text: "DE" }, { modes: ["updates", "values"] }))
-      assert.strictEqual(first.end, "GraphInterrupt")
-      const [one] = (yield* thread.state()).requests
-      assert.deepStrictEqual(first.events, [
-        { mode: "values", path: [], step: 0, values: { text: "DE" } },
-        { mode: "paused", path: [], step: 1, requests: [{ id: one!.id, tag: "Ask", payload: "1" }] }
-      ])
-      const second = yield* recorded(
-        thread.stream(Command.resume(reply("answer 1", one!.id), { update: { text: " foofoo" } }), { modes: ["updates", "values"] })
-      )
-      const [two] = (yield* thread.state()).requests
-      assert.deepStrictEqual(second, {
-        end: "GraphInterrupt",
-        events: [{ mode: "paused", path: [], step: 1, requests: [{ id: two!.id, tag: "Ask", payload: "2" }] }]
-      })
-      assert.notStrictEqual(one!.id, two!.id)
-      assert.deepStrictEqual((yield* thread.state()).values, { text: "DE foofoo" })
-      const third = yield* recorded(thread.stream(Command.resume(reply("answer 2", two!.id)), { modes: ["updates", "values"] }))
-      assert.deepStrictEqual(third, {
-        end: "end",
-        events: [
-          { mode: "updates", path: [], step: 1, node: "node", update: { text: " answer 1 answer 2" }, cached: false },
-          { mode: "values", path: [], step: 1, values: { text: "DE foofoo answer 1 answer 2" } }
-        ]
-      })
-      assert.strictEqual(runs.count, 3)
-    }
-  }))
-
-behaves("LG#113 a loop asks until the answer is good, each time with the question of that turn", () =>
-  Effect.gen(function*() {
-    class Person extends State.make({ age: Channel.lastValue(Schema.Int, { initial: () => 0 }) }) {}
-    const graph = StateGraph.make(
-      "person",
-      StateGraph.nodes(Person, {
-        node: Effect.fnUntraced(function*() {
-          let prompt = "How old are you?"
-          for (;;) {
-            const age = yield* Age.ask(prompt)
-            if (age >= 18) return { age }
-            prompt = "invalid response"
-          }
+behaves(
+  "LG#112 two questions in one node are asked one after the other, and an answer may bring an update",
+  () =>
+    Effect.gen(function*() {
+      for (const how of ["by tag", "by id"]) {
+        const runs = { count: 0 }
+        const thread = twice(runs).thread(how)
+        const reply = (answer: string, id: string) => how === "by tag" ? Ask.reply(answer) : Ask.reply(answer, { id })
+        const first = yield* recorded(thread.stream({ text: "DE" }, { modes: ["updates", "values"] }))
+        assert.strictEqual(first.end, "GraphInterrupt")
+        const [one] = (yield* thread.state()).requests
+        assert.deepStrictEqual(first.events, [
+          { mode: "values", path: [], step: 0, values: { text: "DE" } },
+          { mode: "paused", path: [], step: 1, requests: [{ id: one!.id, tag: "Ask", payload: "1" }] }
+        ])
+        const second = yield* recorded(
+          thread.stream(Command.resume(reply("answer 1", one!.id), { update: { text: " foofoo" } }), {
+            modes: ["updates", "values"]
+          })
+        )
+        const [two] = (yield* thread.state()).requests
+        assert.deepStrictEqual(second, {
+          end: "GraphInterrupt",
+          events: [{ mode: "paused", path: [], step: 1, requests: [{ id: two!.id, tag: "Ask", payload: "2" }] }]
         })
-      }),
-      { start: "node" }
-    )
-    const thread = graph.thread("t")
-    const seen = [payloads(yield* paused(thread.invoke({})))]
-    for (const age of [13, 15]) seen.push(payloads(yield* paused(thread.resume(Age.reply(age)))))
-    assert.deepStrictEqual(seen, [["How old are you?"], ["invalid response"], ["invalid response"]])
-    const last = yield* collect(thread.stream(Command.resume(Age.reply(19)), { modes: ["updates"] }))
-    assert.deepStrictEqual(last, [{ mode: "updates", path: [], step: 1, node: "node", update: { age: 19 }, cached: false }])
-  }))
+        assert.notStrictEqual(one!.id, two!.id)
+        assert.deepStrictEqual((yield* thread.state()).values, { text: "DE foofoo" })
+        const third = yield* recorded(
+          thread.stream(Command.resume(reply("answer 2", two!.id)), { modes: ["updates", "values"] })
+        )
+        assert.deepStrictEqual(third, {
+          end: "end",
+          events: [
+            { mode: "updates", path: [], step: 1, node: "node", update: { text: " answer 1 answer 2" }, cached: false },
+            { mode: "values", path: [], step: 1, values: { text: "DE foofoo answer 1 answer 2" } }
+          ]
+        })
+        assert.strictEqual(runs.count, 3)
+      }
+    })
+)
+
+behaves(
+  "LG#113 a loop asks until the answer is good, each time with the question of that turn",
+  () =>
+    Effect.gen(function*() {
+      class Person extends State.make({ age: Channel.lastValue(Schema.Int, { initial: () => 0 }) }) {}
+      const graph = StateGraph.make(
+        "person",
+        StateGraph.nodes(Person, {
+          node: Effect.fnUntraced(function*() {
+            let prompt = "How old are you?"
+            for (;;) {
+              const age = yield* Age.ask(prompt)
+              if (age >= 18) return { age }
+              prompt = "invalid response"
+            }
+          })
+        }),
+        { start: "node" }
+      )
+      const thread = graph.thread("t")
+      const seen = [payloads(yield* paused(thread.invoke({})))]
+      for (const age of [13, 15]) seen.push(payloads(yield* paused(thread.resume(Age.reply(age)))))
+      assert.deepStrictEqual(seen, [["How old are you?"], ["invalid response"], ["invalid response"]])
+      const last = yield* collect(thread.stream(Command.resume(Age.reply(19)), { modes: ["updates"] }))
+      assert.deepStrictEqual(last, [{
+        mode: "updates",
+        path: [],
+        step: 1,
+        node: "node",
+        update: { age: 19 },
+        cached: false
+      }])
+    })
+)
 
 class Human extends State.make({ input: Channel.lastValue(Schema.String, { initial: () => "" }) }) {}
 
@@ -111,9 +141,23 @@ behaves("LG#119 two nodes in a row that ask, alone and as a graph in a graph", (
   Effect.gen(function*() {
     const outer = StateGraph.make("outer", StateGraph.nodes(Human, { inner: asksInARow }), { start: "inner" })
     const shown = (events: ReadonlyArray<unknown>) =>
-      (events as ReadonlyArray<{ mode: string; node: string; path: ReadonlyArray<string>; update: unknown; requests: ReadonlyArray<{ payload: unknown }> }>)
-        .map((event) => event.mode === "paused" ? payloads(event.requests) : { [[...event.path, event.node].join("/")]: event.update })
-    for (const [graph, at, up] of [[asksInARow, "", []], [outer as unknown as typeof asksInARow, "inner/", [{ inner: { input: "456" } }]]] as const) {
+      (events as ReadonlyArray<
+        {
+          mode: string
+          node: string
+          path: ReadonlyArray<string>
+          update: unknown
+          requests: ReadonlyArray<{ payload: unknown }>
+        }
+      >)
+        .map((event) =>
+          event.mode === "paused" ? payloads(event.requests) : { [[...event.path, event.node].join("/")]: event.update }
+        )
+    for (
+      const [graph, at, up] of [[asksInARow, "", []], [outer as unknown as typeof asksInARow, "inner/", [{
+        inner: { input: "456" }
+      }]]] as const
+    ) {
       const thread = graph.thread(`t${at}`)
       const options = { modes: ["updates"], subgraphs: true } as const
       assert.deepStrictEqual(shown(yield* collect(thread.events({}, options))), [["interrupt node 1"]])
@@ -131,9 +175,13 @@ behaves("LG#119 two nodes in a row that ask, alone and as a graph in a graph", (
 behaves("LG#120 a graph inside a graph asks, and the answer reaches it", () =>
   Effect.gen(function*() {
     class Baz extends State.make({ baz: Channel.lastValue(Schema.String, { initial: () => "" }) }) {}
-    const child = StateGraph.make("child", StateGraph.nodes(Baz, { bar: () => Effect.map(Ask.ask("Please provide baz value:"), (baz) => ({ baz })) }), {
-      start: "bar"
-    })
+    const child = StateGraph.make(
+      "child",
+      StateGraph.nodes(Baz, { bar: () => Effect.map(Ask.ask("Please provide baz value:"), (baz) => ({ baz })) }),
+      {
+        start: "bar"
+      }
+    )
     const thread = StateGraph.make("parent", StateGraph.nodes(Baz, { foo: () => ({ baz: "foo" }), child }), {
       start: "foo",
       edges: { foo: "child" }
@@ -179,83 +227,100 @@ const askers = (runs: Array<string>) => {
   )
 }
 
-behaves("LG#121 graphs that ask in parallel are answered one at a time, and only the one that was answered runs", () =>
-  Effect.gen(function*() {
-    const runs: Array<string> = []
-    const thread = askers(runs).thread("t")
-    const both = yield* paused(thread.invoke({ prompts: ["a", "b"] }))
-    assert.deepStrictEqual(payloads(both), ["a", "b"])
-    assert.deepStrictEqual(runs.toSorted(), ["ask a", "ask b", "before a", "before b"])
-    runs.length = 0
-    const rest = yield* paused(thread.resume(Ask.reply("2", { id: idOf(both, "b") })))
-    assert.deepStrictEqual(rest.map(({ id, payload }) => [id, payload]), [[idOf(both, "a"), "a"]])
-    assert.deepStrictEqual(runs, ["ask b"])
-    runs.length = 0
-    assert.deepStrictEqual(yield* thread.resume(Ask.reply("1")), { answers: ["a=1", "b=2"] })
-    assert.deepStrictEqual(runs, ["ask a"])
-  }))
-
-behaves("LG#122 two questions at once in each of two graphs are answered in any order, each by its own answer", () =>
-  Effect.gen(function*() {
-    const runs: Array<string> = []
-    const ask = (name: string) =>
-      Effect.fnUntraced(function*(s: { readonly prompt: string }) {
-        runs.push(`${s.prompt}${name}`)
-        return { answers: [`${s.prompt}${name}=${yield* Ask.ask(`${s.prompt}${name}`)}`] }
-      })
-    const child = StateGraph.make("child", StateGraph.nodes(Prompt, { x: ask("x"), y: ask("y") }), { start: ["x", "y"] })
-    const graph = StateGraph.make("parent", StateGraph.nodes(Prompts, { child }), {
-      start: StateGraph.route(["child"], (s) => s.prompts.map((prompt) => Send.make("child", { prompt })))
-    })
-    const thread = graph.thread("t")
-    const all = yield* paused(thread.invoke({ prompts: ["a", "b"] }))
-    assert.deepStrictEqual(payloads(all), ["ax", "ay", "bx", "by"])
-    assert.strictEqual(new Set(all.map(({ id }) => id)).size, 4)
-    const left = [["ax", "ay", "bx"], ["ay", "bx"], ["ay"]]
-    for (const [turn, question] of ["by", "ax", "bx"].entries()) {
+behaves(
+  "LG#121 graphs that ask in parallel are answered one at a time, and only the one that was answered runs",
+  () =>
+    Effect.gen(function*() {
+      const runs: Array<string> = []
+      const thread = askers(runs).thread("t")
+      const both = yield* paused(thread.invoke({ prompts: ["a", "b"] }))
+      assert.deepStrictEqual(payloads(both), ["a", "b"])
+      assert.deepStrictEqual(runs.toSorted(), ["ask a", "ask b", "before a", "before b"])
       runs.length = 0
-      const rest = yield* paused(thread.resume(Ask.reply(question.toUpperCase(), { id: idOf(all, question) })))
-      assert.deepStrictEqual(payloads(rest), left[turn]!)
-      assert.deepStrictEqual(runs, [question])
-    }
-    assert.deepStrictEqual((yield* thread.resume(Ask.reply("AY"))).answers, ["ax=AX", "ay=AY", "bx=BX", "by=BY"])
-  }))
+      const rest = yield* paused(thread.resume(Ask.reply("2", { id: idOf(both, "b") })))
+      assert.deepStrictEqual(rest.map(({ id, payload }) => [id, payload]), [[idOf(both, "a"), "a"]])
+      assert.deepStrictEqual(runs, ["ask b"])
+      runs.length = 0
+      assert.deepStrictEqual(yield* thread.resume(Ask.reply("1")), { answers: ["a=1", "b=2"] })
+      assert.deepStrictEqual(runs, ["ask a"])
+    })
+)
 
-behaves("LG#123 one resume answers five tasks, and the results stand in the order of the Sends", () =>
-  Effect.gen(function*() {
-    const prompts = ["a", "b", "c", "d", "e"]
-    const thread = askers([]).thread("t")
-    const all = yield* paused(thread.invoke({ prompts }))
-    assert.deepStrictEqual(payloads(all), prompts)
-    const replies = prompts.toReversed().map((prompt) => Ask.reply(`human ${prompt}`, { id: idOf(all, prompt) }))
-    assert.deepStrictEqual((yield* thread.resume(replies)).answers, prompts.map((prompt) => `${prompt}=human ${prompt}`))
-  }))
-
-behaves("LG#124 D5 an answer by tag while two wait is refused with both of them, and nothing is stored", () =>
-  Effect.gen(function*() {
-    const runs: Array<string> = []
-    const graph = askers(runs)
-    const thread = graph.thread("t")
-    const all = yield* paused(thread.invoke({ prompts: ["a", "b"] }))
-    const before = yield* rowsOf("t", ["", "child:0", "child:1"])
-    runs.length = 0
-    const error = yield* Effect.flip(thread.resume(Ask.reply("one")))
-    assert.deepStrictEqual(
-      error,
-      new GraphError.InvalidReply({
-        reason: "Ambiguous",
-        thread: "t",
-        tag: "Ask",
-        id: undefined,
-        pending: [{ id: idOf(all, "a"), tag: "Ask", payload: "a" }, { id: idOf(all, "b"), tag: "Ask", payload: "b" }],
-        detail: undefined
+behaves(
+  "LG#122 two questions at once in each of two graphs are answered in any order, each by its own answer",
+  () =>
+    Effect.gen(function*() {
+      const runs: Array<string> = []
+      const ask = (name: string) =>
+        Effect.fnUntraced(function*(s: { readonly prompt: string }) {
+          runs.push(`${s.prompt}${name}`)
+          return { answers: [`${s.prompt}${name}=${yield* Ask.ask(`${s.prompt}${name}`)}`] }
+        })
+      const child = StateGraph.make("child", StateGraph.nodes(Prompt, { x: ask("x"), y: ask("y") }), {
+        start: ["x", "y"]
       })
-    )
-    assert.deepStrictEqual(runs, [])
-    assert.deepStrictEqual(yield* rowsOf("t", ["", "child:0", "child:1"]), before)
-    const both = all.map(({ id, payload }) => Ask.reply(String(payload).toUpperCase(), { id }))
-    assert.deepStrictEqual((yield* thread.resume(both)).answers, ["a=A", "b=B"])
-  }))
+      const graph = StateGraph.make("parent", StateGraph.nodes(Prompts, { child }), {
+        start: StateGraph.route(["child"], (s) => s.prompts.map((prompt) => Send.make("child", { prompt })))
+      })
+      const thread = graph.thread("t")
+      const all = yield* paused(thread.invoke({ prompts: ["a", "b"] }))
+      assert.deepStrictEqual(payloads(all), ["ax", "ay", "bx", "by"])
+      assert.strictEqual(new Set(all.map(({ id }) => id)).size, 4)
+      const left = [["ax", "ay", "bx"], ["ay", "bx"], ["ay"]]
+      for (const [turn, question] of ["by", "ax", "bx"].entries()) {
+        runs.length = 0
+        const rest = yield* paused(thread.resume(Ask.reply(question.toUpperCase(), { id: idOf(all, question) })))
+        assert.deepStrictEqual(payloads(rest), left[turn]!)
+        assert.deepStrictEqual(runs, [question])
+      }
+      assert.deepStrictEqual((yield* thread.resume(Ask.reply("AY"))).answers, ["ax=AX", "ay=AY", "bx=BX", "by=BY"])
+    })
+)
+
+behaves(
+  "LG#123 one resume answers five tasks, and the results stand in the order of the Sends",
+  () =>
+    Effect.gen(function*() {
+      const prompts = ["a", "b", "c", "d", "e"]
+      const thread = askers([]).thread("t")
+      const all = yield* paused(thread.invoke({ prompts }))
+      assert.deepStrictEqual(payloads(all), prompts)
+      const replies = prompts.toReversed().map((prompt) => Ask.reply(`human ${prompt}`, { id: idOf(all, prompt) }))
+      assert.deepStrictEqual(
+        (yield* thread.resume(replies)).answers,
+        prompts.map((prompt) => `${prompt}=human ${prompt}`)
+      )
+    })
+)
+
+behaves(
+  "LG#124 D5 an answer by tag while two wait is refused with both of them, and nothing is stored",
+  () =>
+    Effect.gen(function*() {
+      const runs: Array<string> = []
+      const graph = askers(runs)
+      const thread = graph.thread("t")
+      const all = yield* paused(thread.invoke({ prompts: ["a", "b"] }))
+      const before = yield* rowsOf("t", ["", "child:0", "child:1"])
+      runs.length = 0
+      const error = yield* Effect.flip(thread.resume(Ask.reply("one")))
+      assert.deepStrictEqual(
+        error,
+        new GraphError.InvalidReply({
+          reason: "Ambiguous",
+          thread: "t",
+          tag: "Ask",
+          id: undefined,
+          pending: [{ id: idOf(all, "a"), tag: "Ask", payload: "a" }, { id: idOf(all, "b"), tag: "Ask", payload: "b" }],
+          detail: undefined
+        })
+      )
+      assert.deepStrictEqual(runs, [])
+      assert.deepStrictEqual(yield* rowsOf("t", ["", "child:0", "child:1"]), before)
+      const both = all.map(({ id, payload }) => Ask.reply(String(payload).toUpperCase(), { id }))
+      assert.deepStrictEqual((yield* thread.resume(both)).answers, ["a=A", "b=B"])
+    })
+)
 
 behaves("LG#126 the state is unchanged until the last question of a node is answered", () =>
   Effect.gen(function*() {
@@ -273,166 +338,204 @@ behaves("LG#126 the state is unchanged until the last question of a node is answ
     assert.deepStrictEqual((yield* thread.state()).values, { log: [] })
     yield* paused(thread.resume(Ask.reply("one")))
     const between = yield* thread.state()
-    assert.deepStrictEqual([between.values, between.next, payloads(between.requests)], [{ log: [] }, ["steps"], ["step 2"]])
+    assert.deepStrictEqual([between.values, between.next, payloads(between.requests)], [{ log: [] }, ["steps"], [
+      "step 2"
+    ]])
     assert.deepStrictEqual(yield* thread.resume(Ask.reply("two")), { log: ["one", "two"] })
   }))
 
-behaves("LG#108 a sibling of a task that asks runs to its end, once, however often the thread is looked at", () =>
-  Effect.gen(function*() {
-    const asked = yield* Deferred.make<void>()
-    const runs = { ask: 0, sibling: 0 }
-    const graph = StateGraph.make(
-      "siblings",
-      StateGraph.nodes(Log, {
-        ask: Effect.fnUntraced(function*() {
-          runs.ask++
-          yield* Deferred.succeed(asked, undefined)
-          return { log: [yield* Ask.ask("I am bad")] }
+behaves(
+  "LG#108 a sibling of a task that asks runs to its end, once, however often the thread is looked at",
+  () =>
+    Effect.gen(function*() {
+      const asked = yield* Deferred.make<void>()
+      const runs = { ask: 0, sibling: 0 }
+      const graph = StateGraph.make(
+        "siblings",
+        StateGraph.nodes(Log, {
+          ask: Effect.fnUntraced(function*() {
+            runs.ask++
+            yield* Deferred.succeed(asked, undefined)
+            return { log: [yield* Ask.ask("I am bad")] }
+          }),
+          sibling: Effect.fnUntraced(function*() {
+            // Ends after the other has asked.
+            yield* Deferred.await(asked)
+            for (let turn = 0; turn < 20; turn++) yield* Effect.yieldNow
+            runs.sibling++
+            return { log: ["1"] }
+          })
         }),
-        sibling: Effect.fnUntraced(function*() {
-          // Ends after the other has asked.
-          yield* Deferred.await(asked)
-          for (let turn = 0; turn < 20; turn++) yield* Effect.yieldNow
-          runs.sibling++
-          return { log: ["1"] }
-        })
-      }),
-      { start: ["ask", "sibling"] }
-    )
-    const thread = graph.thread("t")
-    assert.deepStrictEqual(payloads(yield* paused(thread.invoke({}))), ["I am bad"])
-    const state = yield* thread.state()
-    assert.deepStrictEqual([state.values, state.next], [{ log: ["1"] }, ["ask"]])
-    assert.deepStrictEqual(payloads(yield* paused(thread.continue())), ["I am bad"])
-    assert.deepStrictEqual(runs, { ask: 1, sibling: 1 })
-    assert.deepStrictEqual(yield* thread.resume(Ask.reply(" okay")), { log: [" okay", "1"] })
-    assert.deepStrictEqual(runs, { ask: 2, sibling: 1 })
-  }))
+        { start: ["ask", "sibling"] }
+      )
+      const thread = graph.thread("t")
+      assert.deepStrictEqual(payloads(yield* paused(thread.invoke({}))), ["I am bad"])
+      const state = yield* thread.state()
+      assert.deepStrictEqual([state.values, state.next], [{ log: ["1"] }, ["ask"]])
+      assert.deepStrictEqual(payloads(yield* paused(thread.continue())), ["I am bad"])
+      assert.deepStrictEqual(runs, { ask: 1, sibling: 1 })
+      assert.deepStrictEqual(yield* thread.resume(Ask.reply(" okay")), { log: [" okay", "1"] })
+      assert.deepStrictEqual(runs, { ask: 2, sibling: 1 })
+    })
+)
 
 // ---------------------------------------------------------------------------
 // Asking once, with policies, and ending it
 // ---------------------------------------------------------------------------
 
-class Market extends State.make({ my_key: Channel.reducer({ value: Schema.String, initial: () => "", reduce: (a: string, b: string) => a + b }), market: Schema.String }) {}
+class Market extends State.make({
+  my_key: Channel.reducer({ value: Schema.String, initial: () => "", reduce: (a: string, b: string) => a + b }),
+  market: Schema.String
+}) {}
 
-behaves("LG#85 a question is not retried, its answer goes on, and an update as END takes it away", () =>
-  Effect.gen(function*() {
-    let runs = 0
-    const graph = StateGraph.make(
-      "tool_two",
-      StateGraph.nodes(Market, {
-        tool_two: Node.make({
-          input: Market,
-          retry: Policy.retry({ schedule: Schedule.spaced(1), maxAttempts: 5 }),
-          run: Effect.fnUntraced(function*(s) {
-            runs++
-            const answer = s.market === "DE" ? yield* Ask.ask("Just because...") : " all good"
-            return { my_key: answer }
+behaves(
+  "LG#85 a question is not retried, its answer goes on, and an update as END takes it away",
+  () =>
+    Effect.gen(function*() {
+      let runs = 0
+      const graph = StateGraph.make(
+        "tool_two",
+        StateGraph.nodes(Market, {
+          tool_two: Node.make({
+            input: Market,
+            retry: Policy.retry({ schedule: Schedule.spaced(1), maxAttempts: 5 }),
+            run: Effect.fnUntraced(function*(s) {
+              runs++
+              const answer = s.market === "DE" ? yield* Ask.ask("Just because...") : " all good"
+              return { my_key: answer }
+            })
           })
-        })
-      }),
-      { start: "tool_two" }
-    )
-    assert.deepStrictEqual(yield* graph.thread("us").invoke({ my_key: "value", market: "US" }), { my_key: "value all good", market: "US" })
-    assert.strictEqual(runs, 1)
-    const thread = graph.thread("1")
-    yield* paused(thread.invoke({ my_key: "value ⛰️", market: "DE" }))
-    assert.strictEqual(runs, 2)
-    assert.deepStrictEqual(yield* thread.resume(Ask.reply(" my answer")), { my_key: "value ⛰️ my answer", market: "DE" })
-    assert.strictEqual(runs, 3)
-    const ended = graph.thread("2")
-    yield* paused(ended.invoke({ my_key: "value ⛰️", market: "DE" }))
-    const before = yield* ended.state()
-    assert.deepStrictEqual([before.next, payloads(before.requests), before.tasks.map(({ node }) => node)], [
-      ["tool_two"],
-      ["Just because..."],
-      ["tool_two"]
-    ])
-    yield* ended.update(undefined, { asNode: END })
-    const after = yield* ended.state()
-    assert.deepStrictEqual([after.values, after.next, after.tasks, after.requests, after.source, after.step], [
-      { my_key: "value ⛰️", market: "DE" },
-      [],
-      [],
-      [],
-      "update",
-      1
-    ])
-    assert.strictEqual((yield* Effect.flip(ended.resume(Ask.reply("late"))))._tag, "InvalidReply")
-    assert.strictEqual(runs, 4)
-  }))
-
-behaves("LG#86 the task that holds a graph that asks names its place, and the question is seen in both", () =>
-  Effect.gen(function*() {
-    const child = StateGraph.make("child", StateGraph.nodes(Market, { do: () => Effect.map(Ask.ask("Just because..."), (my_key) => ({ my_key })) }), {
-      start: "do"
+        }),
+        { start: "tool_two" }
+      )
+      assert.deepStrictEqual(yield* graph.thread("us").invoke({ my_key: "value", market: "US" }), {
+        my_key: "value all good",
+        market: "US"
+      })
+      assert.strictEqual(runs, 1)
+      const thread = graph.thread("1")
+      yield* paused(thread.invoke({ my_key: "value ⛰️", market: "DE" }))
+      assert.strictEqual(runs, 2)
+      assert.deepStrictEqual(yield* thread.resume(Ask.reply(" my answer")), {
+        my_key: "value ⛰️ my answer",
+        market: "DE"
+      })
+      assert.strictEqual(runs, 3)
+      const ended = graph.thread("2")
+      yield* paused(ended.invoke({ my_key: "value ⛰️", market: "DE" }))
+      const before = yield* ended.state()
+      assert.deepStrictEqual([before.next, payloads(before.requests), before.tasks.map(({ node }) => node)], [
+        ["tool_two"],
+        ["Just because..."],
+        ["tool_two"]
+      ])
+      yield* ended.update(undefined, { asNode: END })
+      const after = yield* ended.state()
+      assert.deepStrictEqual([after.values, after.next, after.tasks, after.requests, after.source, after.step], [
+        { my_key: "value ⛰️", market: "DE" },
+        [],
+        [],
+        [],
+        "update",
+        1
+      ])
+      assert.strictEqual((yield* Effect.flip(ended.resume(Ask.reply("late"))))._tag, "InvalidReply")
+      assert.strictEqual(runs, 4)
     })
-    const graph = StateGraph.make("parent", StateGraph.nodes(Market, { tool_two: child }), { start: "tool_two" })
-    const thread = graph.thread("t")
-    const [request] = yield* paused(thread.invoke({ my_key: "value", market: "DE" }))
-    const state = yield* thread.state()
-    assert.deepStrictEqual(state.tasks, [{
-      id: "pull:tool_two",
-      node: "tool_two",
-      error: undefined,
-      requests: [{ id: request!.id, tag: "Ask", payload: "Just because..." }],
-      result: undefined,
-      graphs: [["tool_two"]]
-    }])
-    const inside = yield* thread.at(["tool_two"]).state()
-    assert.deepStrictEqual([inside.path, inside.next, inside.requests], [["tool_two"], ["do"], [{
-      id: request!.id,
-      tag: "Ask",
-      payload: "Just because..."
-    }]])
-    assert.deepStrictEqual(yield* thread.resume(Ask.reply(" my answer")), { my_key: "value my answer", market: "DE" })
-  }))
+)
+
+behaves(
+  "LG#86 the task that holds a graph that asks names its place, and the question is seen in both",
+  () =>
+    Effect.gen(function*() {
+      const child = StateGraph.make(
+        "child",
+        StateGraph.nodes(Market, { do: () => Effect.map(Ask.ask("Just because..."), (my_key) => ({ my_key })) }),
+        {
+          start: "do"
+        }
+      )
+      const graph = StateGraph.make("parent", StateGraph.nodes(Market, { tool_two: child }), { start: "tool_two" })
+      const thread = graph.thread("t")
+      const [request] = yield* paused(thread.invoke({ my_key: "value", market: "DE" }))
+      const state = yield* thread.state()
+      assert.deepStrictEqual(state.tasks, [{
+        id: "pull:tool_two",
+        node: "tool_two",
+        error: undefined,
+        requests: [{ id: request!.id, tag: "Ask", payload: "Just because..." }],
+        result: undefined,
+        graphs: [["tool_two"]]
+      }])
+      const inside = yield* thread.at(["tool_two"]).state()
+      assert.deepStrictEqual([inside.path, inside.next, inside.requests], [["tool_two"], ["do"], [{
+        id: request!.id,
+        tag: "Ask",
+        payload: "Just because..."
+      }]])
+      assert.deepStrictEqual(yield* thread.resume(Ask.reply(" my answer")), { my_key: "value my answer", market: "DE" })
+    })
+)
 
 // ---------------------------------------------------------------------------
 // Breakpoints inside graphs
 // ---------------------------------------------------------------------------
 
-behaves("LG#130 a graph that stops before a node does not undo its sibling, whose result is shown again as kept", () =>
-  Effect.gen(function*() {
-    const runs: Array<string> = []
-    const say = (name: string, text: string) => () => {
-      runs.push(name)
-      return { text }
-    }
-    const inner = StateGraph.make(
-      "inner",
-      StateGraph.nodes(Text, { inner_1: say("inner_1", " got here"), inner_2: say("inner_2", " and there") }),
-      { start: "inner_1", edges: { inner_1: "inner_2" } },
-      { before: ["inner_2"] }
-    )
-    const graph = StateGraph.make(
-      "outer",
-      StateGraph.nodes(Text, { inner, outer_1: say("outer_1", " and parallel"), outer_2: say("outer_2", " and back again") }),
-      { start: ["inner", "outer_1"], edges: { inner: StateGraph.join("outer_2"), outer_1: StateGraph.join("outer_2") } }
-    )
-    const thread = graph.thread("t")
-    const first = yield* recorded(thread.stream({ text: "" }, { modes: ["updates"], subgraphs: true }))
-    assert.strictEqual(first.end, "GraphBreakpoint")
-    assert.deepStrictEqual(
-      (first.events as ReadonlyArray<{ node?: string }>).map(({ node }) => node).sort(),
-      ["inner_1", "outer_1"]
-    )
-    const state = yield* thread.state()
-    assert.deepStrictEqual([state.values, state.next], [{ text: " and parallel" }, ["inner"]])
-    const second = yield* recorded(thread.stream(Command.continue, { modes: ["updates"], subgraphs: true }))
-    assert.deepStrictEqual(
-      (second.events as ReadonlyArray<{ node: string; path: ReadonlyArray<string>; cached: boolean; update: unknown }>)
-        .map(({ cached, node, path, update }) => [[...path, node].join("/"), update, cached]),
-      [
-        ["outer_1", { text: " and parallel" }, true],
-        ["inner/inner_2", { text: " and there" }, false],
-        ["inner", [{ text: " got here" }, { text: " and there" }], false],
-        ["outer_2", { text: " and back again" }, false]
-      ]
-    )
-    assert.deepStrictEqual((yield* thread.state()).values, { text: " got here and there and parallel and back again" })
-    assert.deepStrictEqual(runs.sort(), ["inner_1", "inner_2", "outer_1", "outer_2"])
-  }))
+behaves(
+  "LG#130 a graph that stops before a node does not undo its sibling, whose result is shown again as kept",
+  () =>
+    Effect.gen(function*() {
+      const runs: Array<string> = []
+      const say = (name: string, text: string) => () => {
+        runs.push(name)
+        return { text }
+      }
+      const inner = StateGraph.make(
+        "inner",
+        StateGraph.nodes(Text, { inner_1: say("inner_1", " got here"), inner_2: say("inner_2", " and there") }),
+        { start: "inner_1", edges: { inner_1: "inner_2" } },
+        { before: ["inner_2"] }
+      )
+      const graph = StateGraph.make(
+        "outer",
+        StateGraph.nodes(Text, {
+          inner,
+          outer_1: say("outer_1", " and parallel"),
+          outer_2: say("outer_2", " and back again")
+        }),
+        {
+          start: ["inner", "outer_1"],
+          edges: { inner: StateGraph.join("outer_2"), outer_1: StateGraph.join("outer_2") }
+        }
+      )
+      const thread = graph.thread("t")
+      const first = yield* recorded(thread.stream({ text: "" }, { modes: ["updates"], subgraphs: true }))
+      assert.strictEqual(first.end, "GraphBreakpoint")
+      assert.deepStrictEqual(
+        (first.events as ReadonlyArray<{ node?: string }>).map(({ node }) => node).sort(),
+        ["inner_1", "outer_1"]
+      )
+      const state = yield* thread.state()
+      assert.deepStrictEqual([state.values, state.next], [{ text: " and parallel" }, ["inner"]])
+      const second = yield* recorded(thread.stream(Command.continue, { modes: ["updates"], subgraphs: true }))
+      assert.deepStrictEqual(
+        (second.events as ReadonlyArray<
+          { node: string; path: ReadonlyArray<string>; cached: boolean; update: unknown }
+        >)
+          .map(({ cached, node, path, update }) => [[...path, node].join("/"), update, cached]),
+        [
+          ["outer_1", { text: " and parallel" }, true],
+          ["inner/inner_2", { text: " and there" }, false],
+          ["inner", [{ text: " got here" }, { text: " and there" }], false],
+          ["outer_2", { text: " and back again" }, false]
+        ]
+      )
+      assert.deepStrictEqual((yield* thread.state()).values, {
+        text: " got here and there and parallel and back again"
+      })
+      assert.deepStrictEqual(runs.sort(), ["inner_1", "inner_2", "outer_1", "outer_2"])
+    })
+)
 
 behaves("LG#131 three levels deep a graph stops before a node, and all of them go on", () =>
   Effect.gen(function*() {
@@ -444,7 +547,10 @@ behaves("LG#131 three levels deep a graph stops before a node, and all of them g
     }
     const grandchild = StateGraph.make(
       "grandchild",
-      StateGraph.nodes(My, { grandchild_1: add("grandchild_1", " here"), grandchild_2: add("grandchild_2", " and there") }),
+      StateGraph.nodes(My, {
+        grandchild_1: add("grandchild_1", " here"),
+        grandchild_2: add("grandchild_2", " and there")
+      }),
       { start: "grandchild_1", edges: { grandchild_1: "grandchild_2" } },
       { before: ["grandchild_2"] }
     )
@@ -456,7 +562,10 @@ behaves("LG#131 three levels deep a graph stops before a node, and all of them g
     )
     const thread = graph.thread("t")
     const stop = yield* Effect.flip(thread.invoke({ my: "hi my value" }))
-    assert.deepStrictEqual(stop, new GraphError.GraphBreakpoint({ when: "before", nodes: ["grandchild_2"], next: ["grandchild_2"] }))
+    assert.deepStrictEqual(
+      stop,
+      new GraphError.GraphBreakpoint({ when: "before", nodes: ["grandchild_2"], next: ["grandchild_2"] })
+    )
     assert.deepStrictEqual((yield* thread.at(["child", "child_1"]).state()).values, { my: "hi my value here" })
     assert.deepStrictEqual((yield* thread.state()).next, ["child"])
     assert.deepStrictEqual(yield* thread.continue(), { my: "hi my value here and there and back again" })
@@ -491,28 +600,35 @@ behaves("L10 an unanswered question outranks success and typed failure of its no
     assert.deepStrictEqual((yield* failed.state()).values, { log: ["sibling"] })
   }))
 
-behaves("L10 a defect after a question is a defect, and the question is asked again when the thread goes on", () =>
-  Effect.gen(function*() {
-    let isBroken = true
-    const thread = askThen(Effect.suspend(() => isBroken ? Effect.die("bug") : Effect.succeed({ log: ["fine"] }))).thread("t")
-    const exit = yield* Effect.exit(thread.invoke({}))
-    assert.isTrue(Exit.isFailure(exit) && Cause.hasDies(exit.cause))
-    assert.deepStrictEqual((yield* thread.state()).requests, [])
-    isBroken = false
-    assert.deepStrictEqual(payloads(yield* paused(thread.continue())), ["?"])
-    assert.deepStrictEqual((yield* thread.resume(Ask.reply("yes"))).log[0], "fine")
-  }))
+behaves(
+  "L10 a defect after a question is a defect, and the question is asked again when the thread goes on",
+  () =>
+    Effect.gen(function*() {
+      let isBroken = true
+      const thread = askThen(Effect.suspend(() => isBroken ? Effect.die("bug") : Effect.succeed({ log: ["fine"] })))
+        .thread("t")
+      const exit = yield* Effect.exit(thread.invoke({}))
+      assert.isTrue(Exit.isFailure(exit) && Cause.hasDies(exit.cause))
+      assert.deepStrictEqual((yield* thread.state()).requests, [])
+      isBroken = false
+      assert.deepStrictEqual(payloads(yield* paused(thread.continue())), ["?"])
+      assert.deepStrictEqual((yield* thread.resume(Ask.reply("yes"))).log[0], "fine")
+    })
+)
 
 behaves("L10 a command for the parent after a question does not leave before the answer", () =>
   Effect.gen(function*() {
     const child = StateGraph.make(
       "child",
       StateGraph.nodes(Log, {
-        leave: () => Effect.andThen(Effect.exit(Ask.ask("leave?")), Command.parent({ update: { log: ["left"] }, goto: "after" }))
+        leave: () =>
+          Effect.andThen(Effect.exit(Ask.ask("leave?")), Command.parent({ update: { log: ["left"] }, goto: "after" }))
       }),
       { start: "leave" }
     )
-    const graph = StateGraph.make("parent", StateGraph.nodes(Log, { child, after: () => ({ log: ["after"] }) }), { start: "child" })
+    const graph = StateGraph.make("parent", StateGraph.nodes(Log, { child, after: () => ({ log: ["after"] }) }), {
+      start: "child"
+    })
     const thread = graph.thread("t")
     assert.deepStrictEqual(payloads(yield* paused(thread.invoke({}))), ["leave?"])
     assert.deepStrictEqual((yield* thread.state()).values, { log: [] })
@@ -543,30 +659,33 @@ it.effect("L10 an attempt that runs out of time after it asked has failed: its r
     assert.deepStrictEqual([state.next, state.requests], [["node"], []])
   }).pipe(Effect.provide(Checkpointer.layerMemory)))
 
-behaves("L10 a run that is interrupted while a task has asked and goes on stores no question", () =>
-  Effect.gen(function*() {
-    const asked = yield* Deferred.make<void>()
-    let isHeld = true
-    const graph = StateGraph.make(
-      "held",
-      StateGraph.nodes(Log, {
-        node: () =>
-          Effect.exit(Ask.ask("?")).pipe(
-            Effect.andThen(Deferred.succeed(asked, undefined)),
-            Effect.andThen(Effect.suspend(() => isHeld ? Effect.never : Effect.succeed({ log: ["done"] })))
-          )
-      }),
-      { start: "node" }
-    )
-    const thread = graph.thread("t")
-    const fiber = yield* Effect.forkChild(thread.invoke({}))
-    yield* Deferred.await(asked)
-    yield* Fiber.interrupt(fiber)
-    const state = yield* thread.state()
-    assert.deepStrictEqual([state.next, state.requests], [["node"], []])
-    isHeld = false
-    assert.deepStrictEqual(payloads(yield* paused(thread.continue())), ["?"])
-  }))
+behaves(
+  "L10 a run that is interrupted while a task has asked and goes on stores no question",
+  () =>
+    Effect.gen(function*() {
+      const asked = yield* Deferred.make<void>()
+      let isHeld = true
+      const graph = StateGraph.make(
+        "held",
+        StateGraph.nodes(Log, {
+          node: () =>
+            Effect.exit(Ask.ask("?")).pipe(
+              Effect.andThen(Deferred.succeed(asked, undefined)),
+              Effect.andThen(Effect.suspend(() => isHeld ? Effect.never : Effect.succeed({ log: ["done"] })))
+            )
+        }),
+        { start: "node" }
+      )
+      const thread = graph.thread("t")
+      const fiber = yield* Effect.forkChild(thread.invoke({}))
+      yield* Deferred.await(asked)
+      yield* Fiber.interrupt(fiber)
+      const state = yield* thread.state()
+      assert.deepStrictEqual([state.next, state.requests], [["node"], []])
+      isHeld = false
+      assert.deepStrictEqual(payloads(yield* paused(thread.continue())), ["?"])
+    })
+)
 
 behaves("L10 an error handler never sees a question, and may ask one itself", () =>
   Effect.gen(function*() {
@@ -585,7 +704,8 @@ behaves("L10 an error handler never sees a question, and may ask one itself", ()
         fails: Node.make({
           input: Log,
           run: () => Effect.fail(new Failed({ at: 1 })),
-          onError: (error) => Effect.map(Ask.ask(`failed at ${"at" in error ? error.at : "?"}, go on?`), (answer) => ({ log: [answer] }))
+          onError: (error) =>
+            Effect.map(Ask.ask(`failed at ${"at" in error ? error.at : "?"}, go on?`), (answer) => ({ log: [answer] }))
         })
       }),
       { start: ["asks", "fails"] }
@@ -600,89 +720,103 @@ behaves("L10 an error handler never sees a question, and may ask one itself", ()
     assert.deepStrictEqual(runs, [])
   }))
 
-behaves("L10 a failure beside a question is what the run reports, and the question waits", () =>
-  Effect.gen(function*() {
-    let isBroken = true
-    const asked = yield* Deferred.make<void>()
-    const graph = StateGraph.make(
-      "both",
-      StateGraph.nodes(Log, {
-        ask: () =>
-          Effect.map(Effect.tapError(Ask.ask("?"), () => Deferred.succeed(asked, undefined)), (answer) => ({ log: [answer] })),
-        fail: () =>
-          Effect.andThen(Deferred.await(asked), Effect.suspend(() => isBroken ? Effect.fail(new Failed({ at: 1 })) : Effect.succeed({ log: ["ok"] })))
-      }),
-      { start: ["ask", "fail"] },
-      { onFailure: "settle" }
-    )
-    const thread = graph.thread("t")
-    assert.deepStrictEqual(yield* Effect.flip(thread.invoke({})), new Failed({ at: 1 }))
-    const state = yield* thread.state()
-    assert.deepStrictEqual([state.next, payloads(state.requests)], [["ask", "fail"], ["?"]])
-    isBroken = false
-    // The failed one runs, the paused one does not: it has no answer.
-    assert.deepStrictEqual(payloads(yield* paused(thread.continue())), ["?"])
-    assert.deepStrictEqual((yield* thread.state()).values, { log: ["ok"] })
-    assert.deepStrictEqual(yield* thread.resume(Ask.reply("yes")), { log: ["yes", "ok"] })
-  }))
-
-behaves("L10 an attempt that a policy runs again counts its questions anew; a retry inside the node asks the same one", () =>
-  Effect.gen(function*() {
-    const attempts: Array<number> = []
-    const graph = StateGraph.make(
-      "policy",
-      StateGraph.nodes(Log, {
-        node: Node.make({
-          input: Log,
-          retry: Policy.retry({ schedule: Schedule.spaced(1), maxAttempts: 3 }),
-          run: Effect.fnUntraced(function*() {
-            const { attempt } = yield* Running.Running
-            attempts.push(attempt)
-            const first = yield* Ask.ask("first")
-            if (attempt < 3) return yield* new Failed({ at: attempt })
-            return { log: [first, yield* Ask.ask("second")] }
-          })
+behaves(
+  "L10 a failure beside a question is what the run reports, and the question waits",
+  () =>
+    Effect.gen(function*() {
+      let isBroken = true
+      const asked = yield* Deferred.make<void>()
+      const graph = StateGraph.make(
+        "both",
+        StateGraph.nodes(Log, {
+          ask: () =>
+            Effect.map(
+              Effect.tapError(Ask.ask("?"), () => Deferred.succeed(asked, undefined)),
+              (answer) => ({ log: [answer] })
+            ),
+          fail: () =>
+            Effect.andThen(
+              Deferred.await(asked),
+              Effect.suspend(() => isBroken ? Effect.fail(new Failed({ at: 1 })) : Effect.succeed({ log: ["ok"] }))
+            )
         }),
-        inside: () =>
-          Effect.map(Effect.retry(Age.ask("age"), { times: 3 }), (age) => ({ log: [String(age)] }))
-      }),
-      { start: ["node", "inside"] }
-    )
-    const thread = graph.thread("t")
-    const all = yield* paused(thread.invoke({}))
-    assert.deepStrictEqual(payloads(all), ["age", "first"])
-    assert.deepStrictEqual(attempts, [1])
-    attempts.length = 0
-    assert.deepStrictEqual(payloads(yield* paused(thread.resume([Ask.reply("1"), Age.reply(30)]))), ["second"])
-    assert.deepStrictEqual(attempts, [1, 2, 3])
-    assert.deepStrictEqual(yield* thread.resume(Ask.reply("2")), { log: ["30", "1", "2"] })
-  }))
+        { start: ["ask", "fail"] },
+        { onFailure: "settle" }
+      )
+      const thread = graph.thread("t")
+      assert.deepStrictEqual(yield* Effect.flip(thread.invoke({})), new Failed({ at: 1 }))
+      const state = yield* thread.state()
+      assert.deepStrictEqual([state.next, payloads(state.requests)], [["ask", "fail"], ["?"]])
+      isBroken = false
+      // The failed one runs, the paused one does not: it has no answer.
+      assert.deepStrictEqual(payloads(yield* paused(thread.continue())), ["?"])
+      assert.deepStrictEqual((yield* thread.state()).values, { log: ["ok"] })
+      assert.deepStrictEqual(yield* thread.resume(Ask.reply("yes")), { log: ["yes", "ok"] })
+    })
+)
+
+behaves(
+  "L10 an attempt that a policy runs again counts its questions anew; a retry inside the node asks the same one",
+  () =>
+    Effect.gen(function*() {
+      const attempts: Array<number> = []
+      const graph = StateGraph.make(
+        "policy",
+        StateGraph.nodes(Log, {
+          node: Node.make({
+            input: Log,
+            retry: Policy.retry({ schedule: Schedule.spaced(1), maxAttempts: 3 }),
+            run: Effect.fnUntraced(function*() {
+              const { attempt } = yield* Running.Running
+              attempts.push(attempt)
+              const first = yield* Ask.ask("first")
+              if (attempt < 3) return yield* new Failed({ at: attempt })
+              return { log: [first, yield* Ask.ask("second")] }
+            })
+          }),
+          inside: () => Effect.map(Effect.retry(Age.ask("age"), { times: 3 }), (age) => ({ log: [String(age)] }))
+        }),
+        { start: ["node", "inside"] }
+      )
+      const thread = graph.thread("t")
+      const all = yield* paused(thread.invoke({}))
+      assert.deepStrictEqual(payloads(all), ["age", "first"])
+      assert.deepStrictEqual(attempts, [1])
+      attempts.length = 0
+      assert.deepStrictEqual(payloads(yield* paused(thread.resume([Ask.reply("1"), Age.reply(30)]))), ["second"])
+      assert.deepStrictEqual(attempts, [1, 2, 3])
+      assert.deepStrictEqual(yield* thread.resume(Ask.reply("2")), { log: ["30", "1", "2"] })
+    })
+)
 
 // ---------------------------------------------------------------------------
 // Law 11: keys, fibers, order
 // ---------------------------------------------------------------------------
 
-behaves("L11 of unkeyed questions only the first unanswered counts, whatever the node does with its failure", () =>
-  Effect.gen(function*() {
-    const graph = StateGraph.make(
-      "unkeyed",
-      StateGraph.nodes(Log, {
-        node: Effect.fnUntraced(function*() {
-          const answers = []
-          for (const question of ["a", "b", "c"]) {
-            answers.push(yield* Effect.catch(Ask.ask(question), () => Effect.succeed("none")))
-          }
-          return { log: answers }
-        })
-      }),
-      { start: "node" }
-    )
-    const thread = graph.thread("t")
-    assert.deepStrictEqual(payloads(yield* paused(thread.invoke({}))), ["a"])
-    assert.deepStrictEqual(payloads(yield* paused(thread.resume(Ask.reply("1")))), ["b"])
-    assert.deepStrictEqual(payloads(yield* paused(thread.resume(Ask.reply("2")))), ["c"])
-    assert.deepStrictEqual(yield* thread.resume(Ask.reply("3")), { log: ["1", "2", "3"] })
-  }))
+behaves(
+  "L11 of unkeyed questions only the first unanswered counts, whatever the node does with its failure",
+  () =>
+    Effect.gen(function*() {
+      const graph = StateGraph.make(
+        "unkeyed",
+        StateGraph.nodes(Log, {
+          node: Effect.fnUntraced(function*() {
+            const answers = []
+            for (const question of ["a", "b", "c"]) {
+              answers.push(yield* Effect.catch(Ask.ask(question), () => Effect.succeed("none")))
+            }
+            return { log: answers }
+          })
+        }),
+        { start: "node" }
+      )
+      const thread = graph.thread("t")
+      assert.deepStrictEqual(payloads(yield* paused(thread.invoke({}))), ["a"])
+      assert.deepStrictEqual(payloads(yield* paused(thread.resume(Ask.reply("1")))), ["b"])
+      assert.deepStrictEqual(payloads(yield* paused(thread.resume(Ask.reply("2")))), ["c"])
+      assert.deepStrictEqual(yield* thread.resume(Ask.reply("3")), { log: ["1", "2", "3"] })
+    })
+)
 
 behaves("L11 keyed questions are asked together and answered in any number and order", () =>
   Effect.gen(function*() {
@@ -748,29 +882,34 @@ behaves("L11 one key asked twice in a task is one question", () =>
     assert.deepStrictEqual(yield* thread.resume(Ask.reply("a")), { log: ["a", "a"] })
   }))
 
-behaves("L11 unkeyed questions from two fibers of one task are refused, even if both failures are caught", () =>
-  Effect.gen(function*() {
-    const ask = (key?: string) => Effect.exit(Ask.ask("?", key === undefined ? undefined : { key }))
-    const graph = (keys: ReadonlyArray<string | undefined>) =>
-      StateGraph.make(
-        "fibers",
-        StateGraph.nodes(Log, {
-          node: () => Effect.as(Effect.all(keys.map(ask), { concurrency: "unbounded" }), { log: ["done"] })
-        }),
-        { start: "node" }
-      )
-    const refused = yield* Effect.flip(graph([undefined, undefined]).thread("two").invoke({}))
-    assert.deepStrictEqual(refused, new GraphError.ConcurrentCall({ kind: "ask", node: "node", name: "Ask" }))
-    const state = yield* graph([undefined, undefined]).thread("two").state()
-    assert.deepStrictEqual([state.values, state.next, state.requests], [{ log: [] }, ["node"], []])
-    // One of them without a key is told from the others.
-    assert.strictEqual((yield* paused(graph([undefined, "a", "b"]).thread("one").invoke({}))).length, 3)
-  }))
+behaves(
+  "L11 unkeyed questions from two fibers of one task are refused, even if both failures are caught",
+  () =>
+    Effect.gen(function*() {
+      const ask = (key?: string) => Effect.exit(Ask.ask("?", key === undefined ? undefined : { key }))
+      const graph = (keys: ReadonlyArray<string | undefined>) =>
+        StateGraph.make(
+          "fibers",
+          StateGraph.nodes(Log, {
+            node: () => Effect.as(Effect.all(keys.map(ask), { concurrency: "unbounded" }), { log: ["done"] })
+          }),
+          { start: "node" }
+        )
+      const refused = yield* Effect.flip(graph([undefined, undefined]).thread("two").invoke({}))
+      assert.deepStrictEqual(refused, new GraphError.ConcurrentCall({ kind: "ask", node: "node", name: "Ask" }))
+      const state = yield* graph([undefined, undefined]).thread("two").state()
+      assert.deepStrictEqual([state.values, state.next, state.requests], [{ log: [] }, ["node"], []])
+      // One of them without a key is told from the others.
+      assert.strictEqual((yield* paused(graph([undefined, "a", "b"]).thread("one").invoke({}))).length, 3)
+    })
+)
 
 behaves("L11 parallel tasks that ask the same have questions of their own", () =>
   Effect.gen(function*() {
     const ask = () => Effect.map(Ask.ask("same?"), (answer) => ({ log: [answer] }))
-    const graph = StateGraph.make("parallel", StateGraph.nodes(Log, { a: ask, b: ask, c: ask }), { start: ["a", "b", "c"] })
+    const graph = StateGraph.make("parallel", StateGraph.nodes(Log, { a: ask, b: ask, c: ask }), {
+      start: ["a", "b", "c"]
+    })
     const thread = graph.thread("t")
     yield* paused(thread.invoke({}))
     const { tasks } = yield* thread.state()
@@ -803,137 +942,171 @@ behaves("L11 a node in a loop asks anew in each turn, under an id of its own", (
     assert.deepStrictEqual(yield* thread.resume(Ask.reply("no")), { log: ["yes", "no"] })
   }))
 
-behaves("L11 the same question on the same way has the same id in another thread, and another in another branch", () =>
-  Effect.gen(function*() {
-    const graph = StateGraph.make("ids", StateGraph.nodes(Log, { ask: () => Effect.map(Ask.ask("?"), (answer) => ({ log: [answer] })) }), {
-      start: "ask"
+behaves(
+  "L11 the same question on the same way has the same id in another thread, and another in another branch",
+  () =>
+    Effect.gen(function*() {
+      const graph = StateGraph.make(
+        "ids",
+        StateGraph.nodes(Log, { ask: () => Effect.map(Ask.ask("?"), (answer) => ({ log: [answer] })) }),
+        {
+          start: "ask"
+        }
+      )
+      const [one] = yield* paused(graph.thread("one").invoke({}))
+      const [two] = yield* paused(graph.thread("two").invoke({}))
+      assert.strictEqual(one!.id, two!.id)
+      const [, start] = yield* graph.thread("one").history()
+      const [again] = yield* paused(graph.thread("one").continue({ checkpoint: start!.checkpoint }))
+      assert.notStrictEqual(again!.id, one!.id)
     })
-    const [one] = yield* paused(graph.thread("one").invoke({}))
-    const [two] = yield* paused(graph.thread("two").invoke({}))
-    assert.strictEqual(one!.id, two!.id)
-    const [, start] = yield* graph.thread("one").history()
-    const [again] = yield* paused(graph.thread("one").continue({ checkpoint: start!.checkpoint }))
-    assert.notStrictEqual(again!.id, one!.id)
-  }))
+)
 
 // ---------------------------------------------------------------------------
 // Law 11: answers and changed questions
 // ---------------------------------------------------------------------------
 
-behaves("L11 an answer to a question that has changed is void: the new question waits, durably", () =>
-  Effect.gen(function*() {
-    let question = "delete 1 file?"
-    let runs = 0
-    const graph = () =>
-      StateGraph.make(
-        "changing",
+behaves(
+  "L11 an answer to a question that has changed is void: the new question waits, durably",
+  () =>
+    Effect.gen(function*() {
+      let question = "delete 1 file?"
+      let runs = 0
+      const graph = () =>
+        StateGraph.make(
+          "changing",
+          StateGraph.nodes(Log, {
+            ask: Effect.fnUntraced(function*() {
+              runs++
+              return { log: [`${question} ${yield* Ask.ask(question)}`] }
+            }),
+            sibling: () => ({ log: ["sibling"] })
+          }),
+          { start: ["ask", "sibling"] }
+        )
+      const thread = graph().thread("t")
+      const [before] = yield* paused(thread.invoke({}))
+      question = "delete 9 files?"
+      const error = yield* Effect.flip(thread.resume(Ask.reply("yes")))
+      assert.deepStrictEqual(
+        error,
+        new GraphError.InterruptMismatch({
+          node: "ask",
+          tag: "Ask",
+          answered: "delete 1 file?",
+          now: "delete 9 files?"
+        })
+      )
+      // A new handle sees the new question, unanswered.
+      const again = graph().thread("t")
+      const state = yield* again.state()
+      assert.deepStrictEqual(state.requests, [{ id: before!.id, tag: "Ask", payload: "delete 9 files?" }])
+      assert.deepStrictEqual([state.values, state.next], [{ log: ["sibling"] }, ["ask"]])
+      const count = runs
+      assert.deepStrictEqual(payloads(yield* paused(again.continue())), ["delete 9 files?"])
+      assert.strictEqual(runs, count)
+      assert.deepStrictEqual(yield* again.resume(Ask.reply("no")), { log: ["delete 9 files? no", "sibling"] })
+    })
+)
+
+behaves(
+  "L11 of two answered questions only the changed one is asked again; the answer of the other is kept",
+  () =>
+    Effect.gen(function*() {
+      let first = "first"
+      const graph = StateGraph.make(
+        "two changing",
         StateGraph.nodes(Log, {
           ask: Effect.fnUntraced(function*() {
-            runs++
-            return { log: [`${question} ${yield* Ask.ask(question)}`] }
-          }),
-          sibling: () => ({ log: ["sibling"] })
+            return { log: [yield* Ask.ask(first), yield* Ask.ask("second")] }
+          })
         }),
-        { start: ["ask", "sibling"] }
+        { start: "ask" }
       )
-    const thread = graph().thread("t")
-    const [before] = yield* paused(thread.invoke({}))
-    question = "delete 9 files?"
-    const error = yield* Effect.flip(thread.resume(Ask.reply("yes")))
-    assert.deepStrictEqual(
-      error,
-      new GraphError.InterruptMismatch({ node: "ask", tag: "Ask", answered: "delete 1 file?", now: "delete 9 files?" })
-    )
-    // A new handle sees the new question, unanswered.
-    const again = graph().thread("t")
-    const state = yield* again.state()
-    assert.deepStrictEqual(state.requests, [{ id: before!.id, tag: "Ask", payload: "delete 9 files?" }])
-    assert.deepStrictEqual([state.values, state.next], [{ log: ["sibling"] }, ["ask"]])
-    const count = runs
-    assert.deepStrictEqual(payloads(yield* paused(again.continue())), ["delete 9 files?"])
-    assert.strictEqual(runs, count)
-    assert.deepStrictEqual(yield* again.resume(Ask.reply("no")), { log: ["delete 9 files? no", "sibling"] })
-  }))
-
-behaves("L11 of two answered questions only the changed one is asked again; the answer of the other is kept", () =>
-  Effect.gen(function*() {
-    let first = "first"
-    const graph = StateGraph.make(
-      "two changing",
-      StateGraph.nodes(Log, {
-        ask: Effect.fnUntraced(function*() {
-          return { log: [yield* Ask.ask(first), yield* Ask.ask("second")] }
-        })
-      }),
-      { start: "ask" }
-    )
-    const thread = graph.thread("t")
-    yield* paused(thread.invoke({}))
-    yield* paused(thread.resume(Ask.reply("1")))
-    first = "first, really"
-    const error = yield* Effect.flip(thread.resume(Ask.reply("2")))
-    assert.deepStrictEqual(
-      error,
-      new GraphError.InterruptMismatch({ node: "ask", tag: "Ask", answered: "first", now: "first, really" })
-    )
-    assert.deepStrictEqual(payloads((yield* thread.state()).requests), ["first, really"])
-    assert.deepStrictEqual(yield* thread.resume(Ask.reply("one")), { log: ["one", "2"] })
-  }))
-
-behaves("L11 a question with the same content in another order of keys is the same question", () =>
-  Effect.gen(function*() {
-    class Order extends Interrupt.make("Order", {
-      payload: Schema.Record(Schema.String, Schema.Int),
-      answer: Schema.Boolean
-    }) {}
-    let payload: { [key: string]: number } = { a: 1, b: 2 }
-    const graph = StateGraph.make(
-      "canonical",
-      StateGraph.nodes(Log, { ask: () => Effect.map(Order.ask(payload), (isGood) => ({ log: [String(isGood)] })) }),
-      { start: "ask" }
-    )
-    const thread = graph.thread("t")
-    yield* paused(thread.invoke({}))
-    payload = { b: 2, a: 1 }
-    assert.deepStrictEqual(yield* thread.resume(Order.reply(true)), { log: ["true"] })
-  }))
-
-behaves("L11 a question in a graph inside a task that has changed is reported at the root, and waits there", () =>
-  Effect.gen(function*() {
-    let question = "old"
-    const child = StateGraph.make("child", StateGraph.nodes(Log, { ask: () => Effect.map(Ask.ask(question), (answer) => ({ log: [answer] })) }), {
-      start: "ask"
+      const thread = graph.thread("t")
+      yield* paused(thread.invoke({}))
+      yield* paused(thread.resume(Ask.reply("1")))
+      first = "first, really"
+      const error = yield* Effect.flip(thread.resume(Ask.reply("2")))
+      assert.deepStrictEqual(
+        error,
+        new GraphError.InterruptMismatch({ node: "ask", tag: "Ask", answered: "first", now: "first, really" })
+      )
+      assert.deepStrictEqual(payloads((yield* thread.state()).requests), ["first, really"])
+      assert.deepStrictEqual(yield* thread.resume(Ask.reply("one")), { log: ["one", "2"] })
     })
-    const thread = StateGraph.make("parent", StateGraph.nodes(Log, { child }), { start: "child" }).thread("t")
-    yield* paused(thread.invoke({}))
-    question = "new"
-    const error = yield* Effect.flip(thread.resume(Ask.reply("to the old")))
-    assert.deepStrictEqual(error, new GraphError.InterruptMismatch({ node: "ask", tag: "Ask", answered: "old", now: "new" }))
-    assert.deepStrictEqual(payloads((yield* thread.state()).requests), ["new"])
-    assert.deepStrictEqual(payloads((yield* thread.at(["child"]).state()).requests), ["new"])
-    assert.deepStrictEqual(yield* thread.resume(Ask.reply("to the new")), { log: ["to the new"] })
-  }))
+)
 
-behaves("L11 a node that asks less after its answers uses those that it asks for, and no other gets them", () =>
-  Effect.gen(function*() {
-    const graph = StateGraph.make(
-      "shrinking",
-      StateGraph.nodes(Log, {
-        a: Effect.fnUntraced(function*() {
-          const first = yield* Ask.ask("a1")
-          return { log: [first === "skip" ? "skipped" : yield* Ask.ask("a2")] }
+behaves(
+  "L11 a question with the same content in another order of keys is the same question",
+  () =>
+    Effect.gen(function*() {
+      class Order extends Interrupt.make("Order", {
+        payload: Schema.Record(Schema.String, Schema.Int),
+        answer: Schema.Boolean
+      }) {}
+      let payload: { [key: string]: number } = { a: 1, b: 2 }
+      const graph = StateGraph.make(
+        "canonical",
+        StateGraph.nodes(Log, { ask: () => Effect.map(Order.ask(payload), (isGood) => ({ log: [String(isGood)] })) }),
+        { start: "ask" }
+      )
+      const thread = graph.thread("t")
+      yield* paused(thread.invoke({}))
+      payload = { b: 2, a: 1 }
+      assert.deepStrictEqual(yield* thread.resume(Order.reply(true)), { log: ["true"] })
+    })
+)
+
+behaves(
+  "L11 a question in a graph inside a task that has changed is reported at the root, and waits there",
+  () =>
+    Effect.gen(function*() {
+      let question = "old"
+      const child = StateGraph.make(
+        "child",
+        StateGraph.nodes(Log, { ask: () => Effect.map(Ask.ask(question), (answer) => ({ log: [answer] })) }),
+        {
+          start: "ask"
+        }
+      )
+      const thread = StateGraph.make("parent", StateGraph.nodes(Log, { child }), { start: "child" }).thread("t")
+      yield* paused(thread.invoke({}))
+      question = "new"
+      const error = yield* Effect.flip(thread.resume(Ask.reply("to the old")))
+      assert.deepStrictEqual(
+        error,
+        new GraphError.InterruptMismatch({ node: "ask", tag: "Ask", answered: "old", now: "new" })
+      )
+      assert.deepStrictEqual(payloads((yield* thread.state()).requests), ["new"])
+      assert.deepStrictEqual(payloads((yield* thread.at(["child"]).state()).requests), ["new"])
+      assert.deepStrictEqual(yield* thread.resume(Ask.reply("to the new")), { log: ["to the new"] })
+    })
+)
+
+behaves(
+  "L11 a node that asks less after its answers uses those that it asks for, and no other gets them",
+  () =>
+    Effect.gen(function*() {
+      const graph = StateGraph.make(
+        "shrinking",
+        StateGraph.nodes(Log, {
+          a: Effect.fnUntraced(function*() {
+            const first = yield* Ask.ask("a1")
+            return { log: [first === "skip" ? "skipped" : yield* Ask.ask("a2")] }
+          }),
+          b: () => Effect.map(Ask.ask("b1"), (answer) => ({ log: [answer] }))
         }),
-        b: () => Effect.map(Ask.ask("b1"), (answer) => ({ log: [answer] }))
-      }),
-      { start: "a", edges: { a: "b" } }
-    )
-    const thread = graph.thread("t")
-    yield* paused(thread.invoke({}))
-    assert.deepStrictEqual(payloads(yield* paused(thread.resume(Ask.reply("skip")))), ["b1"])
-    // Going on answers nothing: the answer of the first was consumed by the first.
-    assert.deepStrictEqual(payloads(yield* paused(thread.continue())), ["b1"])
-    assert.deepStrictEqual(yield* thread.resume(Ask.reply("b")), { log: ["skipped", "b"] })
-  }))
+        { start: "a", edges: { a: "b" } }
+      )
+      const thread = graph.thread("t")
+      yield* paused(thread.invoke({}))
+      assert.deepStrictEqual(payloads(yield* paused(thread.resume(Ask.reply("skip")))), ["b1"])
+      // Going on answers nothing: the answer of the first was consumed by the first.
+      assert.deepStrictEqual(payloads(yield* paused(thread.continue())), ["b1"])
+      assert.deepStrictEqual(yield* thread.resume(Ask.reply("b")), { log: ["skipped", "b"] })
+    })
+)
 
 // ---------------------------------------------------------------------------
 // Law 11: replies that do not fit
@@ -971,10 +1144,18 @@ behaves("L11 a reply that does not fit changes nothing that is stored, and runs 
       ["unknown id", Ask.reply("x", { id: "0".repeat(32) }), { reason: "Unknown", tag: "Ask", id: "0".repeat(32) }],
       ["id of another tag", Ask.reply("x", { id: age }), { reason: "Unknown", tag: "Ask", id: age }],
       ["answered before", Ask.reply("x", { id: a }), { reason: "Answered", tag: "Ask", id: a }],
-      ["one good, one unknown", [Ask.reply("B", { id: b }), Other.reply("x")], { reason: "Unknown", tag: "Other", id: undefined }],
+      ["one good, one unknown", [Ask.reply("B", { id: b }), Other.reply("x")], {
+        reason: "Unknown",
+        tag: "Other",
+        id: undefined
+      }],
       ["twice the same", [Ask.reply("B"), Ask.reply("C", { id: b })], { reason: "Ambiguous", tag: "Ask", id: b }],
       ["wrong type", Age.reply("old" as unknown as number), { reason: "InvalidAnswer", tag: "Age", id: undefined }],
-      ["one good, one of the wrong type", [Ask.reply("B"), Age.reply(1.5)], { reason: "InvalidAnswer", tag: "Age", id: undefined }]
+      ["one good, one of the wrong type", [Ask.reply("B"), Age.reply(1.5)], {
+        reason: "InvalidAnswer",
+        tag: "Age",
+        id: undefined
+      }]
     ]
     for (const [name, replies, expected] of cases) {
       const error = yield* Effect.flip(thread.resume(untyped(replies)))
@@ -1021,58 +1202,67 @@ behaves("L11 a resume may start further nodes beside the one that was answered",
       StateGraph.nodes(Log, {
         ask: () => Effect.map(Ask.ask("?"), (answer) => ({ log: [answer] })),
         other: () => ({ log: ["other"] }),
-        work: Node.make({ input: Schema.Struct({ x: Schema.Int }), run: ({ x }) => Effect.succeed({ log: [`work ${x}`] }) })
+        work: Node.make({
+          input: Schema.Struct({ x: Schema.Int }),
+          run: ({ x }) => Effect.succeed({ log: [`work ${x}`] })
+        })
       }),
       { start: "ask" }
     )
     const thread = graph.thread("t")
     yield* paused(thread.invoke({}))
     assert.deepStrictEqual(
-      yield* thread.resume(Ask.reply("yes"), { update: { log: ["update"] }, goto: ["other", Send.make("work", { x: 1 })] }),
+      yield* thread.resume(Ask.reply("yes"), {
+        update: { log: ["update"] },
+        goto: ["other", Send.make("work", { x: 1 })]
+      }),
       { log: ["update", "yes", "other", "work 1"] }
     )
     const [last] = yield* thread.history()
     assert.deepStrictEqual([last!.step, last!.next], [1, []])
   }))
 
-behaves("L11 an update of a paused thread asks again under new ids; the old ones are unknown", () =>
-  Effect.gen(function*() {
-    const runs: Array<string> = []
-    const graph = StateGraph.make(
-      "updated",
-      StateGraph.nodes(Log, {
-        ask: Effect.fnUntraced(function*(s) {
-          runs.push("ask")
-          return { log: [`${yield* Ask.ask(`after ${s.log.length}`)}`] }
+behaves(
+  "L11 an update of a paused thread asks again under new ids; the old ones are unknown",
+  () =>
+    Effect.gen(function*() {
+      const runs: Array<string> = []
+      const graph = StateGraph.make(
+        "updated",
+        StateGraph.nodes(Log, {
+          ask: Effect.fnUntraced(function*(s) {
+            runs.push("ask")
+            return { log: [`${yield* Ask.ask(`after ${s.log.length}`)}`] }
+          }),
+          sibling: () => {
+            runs.push("sibling")
+            return { log: ["sibling"] }
+          },
+          free: () => ({ log: ["free"] })
         }),
-        sibling: () => {
-          runs.push("sibling")
-          return { log: ["sibling"] }
-        },
-        free: () => ({ log: ["free"] })
-      }),
-      { start: ["ask", "sibling"] }
-    )
-    const thread = graph.thread("t")
-    const [old] = yield* paused(thread.invoke({}))
-    yield* thread.update({ log: ["update"] }, { asNode: "free" })
-    const state = yield* thread.state()
-    // What had finished stays finished, what is left to run stays so, and nothing is asked until it has run.
-    assert.deepStrictEqual([state.values, state.next, state.requests, state.source], [
-      { log: ["update", "sibling"] },
-      ["ask"],
-      [],
-      "update"
-    ])
-    runs.length = 0
-    const [again] = yield* paused(thread.continue())
-    assert.strictEqual(again!.payload, "after 1")
-    assert.notStrictEqual(again!.id, old!.id)
-    assert.deepStrictEqual(runs, ["ask"])
-    const late = yield* Effect.flip(thread.resume(Ask.reply("x", { id: old!.id })))
-    assert.strictEqual(late._tag === "InvalidReply" ? late.reason : late._tag, "Unknown")
-    assert.deepStrictEqual(yield* thread.resume(Ask.reply("yes")), { log: ["update", "yes", "sibling"] })
-  }))
+        { start: ["ask", "sibling"] }
+      )
+      const thread = graph.thread("t")
+      const [old] = yield* paused(thread.invoke({}))
+      yield* thread.update({ log: ["update"] }, { asNode: "free" })
+      const state = yield* thread.state()
+      // What had finished stays finished, what is left to run stays so, and nothing is asked until it has run.
+      assert.deepStrictEqual([state.values, state.next, state.requests, state.source], [
+        { log: ["update", "sibling"] },
+        ["ask"],
+        [],
+        "update"
+      ])
+      runs.length = 0
+      const [again] = yield* paused(thread.continue())
+      assert.strictEqual(again!.payload, "after 1")
+      assert.notStrictEqual(again!.id, old!.id)
+      assert.deepStrictEqual(runs, ["ask"])
+      const late = yield* Effect.flip(thread.resume(Ask.reply("x", { id: old!.id })))
+      assert.strictEqual(late._tag === "InvalidReply" ? late.reason : late._tag, "Unknown")
+      assert.deepStrictEqual(yield* thread.resume(Ask.reply("yes")), { log: ["update", "yes", "sibling"] })
+    })
+)
 
 // ---------------------------------------------------------------------------
 // Law 11, 13: answers survive a crash
@@ -1114,6 +1304,48 @@ behaves("L13 an answer that was taken survives a crash before its node is done",
       assert.strictEqual(runs, 3)
     }
   }))
+
+behaves(
+  "L13 every further question of a node is stored before it is seen, in every durability, and so is a changed one",
+  () =>
+    Effect.gen(function*() {
+      for (const durability of ["sync", "async", "exit"] as const) {
+        let second = "2"
+        const graph = () =>
+          StateGraph.make(
+            "further",
+            StateGraph.nodes(Log, {
+              before: () => ({ log: ["before"] }),
+              node: Effect.fnUntraced(function*() {
+                return { log: [yield* Ask.ask("1"), yield* Ask.ask(second), yield* Ask.ask("3")] }
+              }),
+              sibling: () => ({ log: ["sibling"] })
+            }),
+            { start: "before", edges: { before: ["node", "sibling"] } }
+          )
+        const thread = () => graph().thread(durability)
+        const waits = Effect.map(
+          Effect.suspend(() => thread().state()),
+          ({ requests, values }) => [payloads(requests), values.log]
+        )
+        yield* paused(thread().invoke({}, { durability }))
+        assert.deepStrictEqual(yield* waits, [["1"], ["before", "sibling"]], durability)
+        yield* paused(thread().resume(Ask.reply("one"), { durability }))
+        assert.deepStrictEqual(yield* waits, [["2"], ["before", "sibling"]], durability)
+        second = "2, really"
+        assert.strictEqual(
+          (yield* Effect.flip(thread().resume(Ask.reply("two"), { durability })))._tag,
+          "InterruptMismatch"
+        )
+        assert.deepStrictEqual(yield* waits, [["2, really"], ["before", "sibling"]], durability)
+        yield* paused(thread().resume(Ask.reply("two, really"), { durability }))
+        assert.deepStrictEqual(yield* waits, [["3"], ["before", "sibling"]], durability)
+        assert.deepStrictEqual(yield* thread().resume(Ask.reply("three"), { durability }), {
+          log: ["before", "one", "two, really", "three", "sibling"]
+        })
+      }
+    })
+)
 
 behaves("L13 a pause is stored before it is seen, in every durability", () =>
   Effect.gen(function*() {

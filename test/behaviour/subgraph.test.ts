@@ -5,14 +5,19 @@ import { Channel, Checkpointer, Command, Interrupt, Node, Running, Send, State, 
 import { behaves } from "./Savers.ts"
 
 class Log extends State.make({ log: Channel.append(Schema.String) }) {}
-class Turn extends State.make({ text: Schema.String, seen: Channel.lastValue(Schema.Array(Schema.String), { initial: () => [] }) }) {}
+class Turn extends State.make({
+  text: Schema.String,
+  seen: Channel.lastValue(Schema.Array(Schema.String), { initial: () => [] })
+}) {}
 class Ask extends Interrupt.make("Ask", { payload: Schema.String, answer: Schema.String }) {}
 
 type Persistence = "call" | "thread" | "none"
 
 /** Says how many messages it was given and had, and asks first if it is to. */
 const listener = (persistence: Persistence) =>
-  StateGraph.make("listener", StateGraph.nodes(Log, { hear: (s) => ({ log: [`saw ${s.log.length}`] }) }), { start: "hear" }, { persistence })
+  StateGraph.make("listener", StateGraph.nodes(Log, { hear: (s) => ({ log: [`saw ${s.log.length}`] }) }), {
+    start: "hear"
+  }, { persistence })
 
 const asker = (persistence: Persistence, runs?: Array<string>) =>
   StateGraph.make(
@@ -56,38 +61,47 @@ behaves("LG#152 a graph called in a node starts empty in each run", () =>
     assert.deepStrictEqual((yield* thread.invoke({ text: "b" })).seen, ["b", "saw 1"])
   }))
 
-behaves("LG#152 and so it does when it pauses in between; what ran before the pause does not run again", () =>
-  Effect.gen(function*() {
-    const runs: Array<string> = []
-    const thread = talkAsking(asker("call", runs)).thread("t")
-    for (const text of ["a", "b"]) {
-      runs.length = 0
-      const paused = yield* Effect.flip(thread.invoke({ text }))
-      assert.strictEqual(paused._tag, "GraphInterrupt")
-      assert.deepStrictEqual((yield* thread.resume(Ask.reply("Done"))).seen, [text, "saw 1", "Done"])
-      assert.deepStrictEqual(runs, ["before", "ask", "ask"])
-    }
-  }))
+behaves(
+  "LG#152 and so it does when it pauses in between; what ran before the pause does not run again",
+  () =>
+    Effect.gen(function*() {
+      const runs: Array<string> = []
+      const thread = talkAsking(asker("call", runs)).thread("t")
+      for (const text of ["a", "b"]) {
+        runs.length = 0
+        const paused = yield* Effect.flip(thread.invoke({ text }))
+        assert.strictEqual(paused._tag, "GraphInterrupt")
+        assert.deepStrictEqual((yield* thread.resume(Ask.reply("Done"))).seen, [text, "saw 1", "Done"])
+        assert.deepStrictEqual(runs, ["before", "ask", "ask"])
+      }
+    })
+)
 
-behaves("LG#152 a graph that keeps nothing stores nothing, and runs again from its start after a pause", () =>
-  Effect.gen(function*() {
-    const runs: Array<string> = []
-    const thread = talkAsking(asker("none", runs)).thread("t")
-    yield* Effect.flip(thread.invoke({ text: "a" }))
-    assert.deepStrictEqual((yield* thread.resume(Ask.reply("Done"))).seen, ["a", "saw 1", "Done"])
-    assert.deepStrictEqual(runs, ["before", "ask", "before", "ask"])
-    const saver = yield* Checkpointer.Checkpointer
-    assert.deepStrictEqual(yield* saver.list("t", "speak~0", {}), [])
-    assert.isAbove((yield* saver.list("t", "", {})).length, 0)
-  }))
+behaves(
+  "LG#152 a graph that keeps nothing stores nothing, and runs again from its start after a pause",
+  () =>
+    Effect.gen(function*() {
+      const runs: Array<string> = []
+      const thread = talkAsking(asker("none", runs)).thread("t")
+      yield* Effect.flip(thread.invoke({ text: "a" }))
+      assert.deepStrictEqual((yield* thread.resume(Ask.reply("Done"))).seen, ["a", "saw 1", "Done"])
+      assert.deepStrictEqual(runs, ["before", "ask", "before", "ask"])
+      const saver = yield* Checkpointer.Checkpointer
+      assert.deepStrictEqual(yield* saver.list("t", "speak~0", {}), [])
+      assert.isAbove((yield* saver.list("t", "", {})).length, 0)
+    })
+)
 
-behaves("LG#153 a graph that lives as long as the thread goes on where its last call ended", () =>
-  Effect.gen(function*() {
-    const thread = talk(listener("thread")).thread("t")
-    assert.deepStrictEqual((yield* thread.invoke({ text: "a" })).seen, ["a", "saw 1"])
-    assert.deepStrictEqual((yield* thread.invoke({ text: "b" })).seen, ["a", "saw 1", "b", "saw 3"])
-    assert.deepStrictEqual((yield* talk(listener("thread")).thread("u").invoke({ text: "c" })).seen, ["c", "saw 1"])
-  }))
+behaves(
+  "LG#153 a graph that lives as long as the thread goes on where its last call ended",
+  () =>
+    Effect.gen(function*() {
+      const thread = talk(listener("thread")).thread("t")
+      assert.deepStrictEqual((yield* thread.invoke({ text: "a" })).seen, ["a", "saw 1"])
+      assert.deepStrictEqual((yield* thread.invoke({ text: "b" })).seen, ["a", "saw 1", "b", "saw 3"])
+      assert.deepStrictEqual((yield* talk(listener("thread")).thread("u").invoke({ text: "c" })).seen, ["c", "saw 1"])
+    })
+)
 
 behaves("LG#153 and so it does with a pause in each call", () =>
   Effect.gen(function*() {
@@ -123,20 +137,31 @@ behaves("LG#153 the same graph in two nodes is two places that do not mix", () =
     assert.deepStrictEqual(right, ["r1", "saw 1", "r2", "saw 3"])
   }))
 
-behaves("LG#153 a node that is a graph keeps its state too, and its checkpoints stand in its own namespace", () =>
-  Effect.gen(function*() {
-    class Own extends State.make({ log: Channel.append(Schema.String), count: Channel.reduced(Schema.Int, Number.ReducerSum) }) {}
-    const child = StateGraph.make("child", StateGraph.nodes(Own, { n: (s) => ({ count: 1, log: [`count ${s.count}`] }) }), { start: "n" }, {
-      persistence: "thread"
+behaves(
+  "LG#153 a node that is a graph keeps its state too, and its checkpoints stand in its own namespace",
+  () =>
+    Effect.gen(function*() {
+      class Own extends State.make({
+        log: Channel.append(Schema.String),
+        count: Channel.reduced(Schema.Int, Number.ReducerSum)
+      }) {}
+      const child = StateGraph.make(
+        "child",
+        StateGraph.nodes(Own, { n: (s) => ({ count: 1, log: [`count ${s.count}`] }) }),
+        { start: "n" },
+        {
+          persistence: "thread"
+        }
+      )
+      const graph = StateGraph.make("parent", StateGraph.nodes(Log, { child }), { start: "child" })
+      const thread = graph.thread("t")
+      assert.deepStrictEqual((yield* thread.invoke({})).log, ["count 0"])
+      assert.deepStrictEqual((yield* thread.invoke({})).log, ["count 0", "count 1"])
+      const saver = yield* Checkpointer.Checkpointer
+      assert.deepStrictEqual((yield* saver.list("t", "child", {})).map(({ step }) => step), [4, 3, 2, 1, 0, -1])
+      assert.deepStrictEqual((yield* thread.at(["child"]).state()).values["count"], 2)
     })
-    const graph = StateGraph.make("parent", StateGraph.nodes(Log, { child }), { start: "child" })
-    const thread = graph.thread("t")
-    assert.deepStrictEqual((yield* thread.invoke({})).log, ["count 0"])
-    assert.deepStrictEqual((yield* thread.invoke({})).log, ["count 0", "count 1"])
-    const saver = yield* Checkpointer.Checkpointer
-    assert.deepStrictEqual((yield* saver.list("t", "child", {})).map(({ step }) => step), [4, 3, 2, 1, 0, -1])
-    assert.deepStrictEqual((yield* thread.at(["child"]).state()).values["count"], 2)
-  }))
+)
 
 behaves("LG#154 a graph on a thread of its own, inside a node, is a root there", () =>
   Effect.gen(function*() {
@@ -156,7 +181,9 @@ behaves("LG#154 a graph on a thread of its own, inside a node, is a root there",
     class Seen extends State.make({ seen: Channel.append(Schema.Int) }) {}
     const graph = StateGraph.make(
       "outer",
-      StateGraph.nodes(Seen, { run: () => Effect.map(counter.thread("own").invoke({}), ({ count }) => ({ seen: [count] })) }),
+      StateGraph.nodes(Seen, {
+        run: () => Effect.map(counter.thread("own").invoke({}), ({ count }) => ({ seen: [count] }))
+      }),
       { start: "run" }
     )
     yield* graph.thread("t").invoke({})
@@ -171,12 +198,20 @@ behaves("LG#154 a graph on a thread of its own, inside a node, is a root there",
 // Several calls in one node
 // ---------------------------------------------------------------------------
 
-class Operands extends State.make({ a: Schema.Int, b: Schema.Int, result: Channel.lastValue(Schema.Int, { initial: () => 0 }) }, {
-  input: ["a", "b"],
-  output: ["result"]
-}) {}
-const add = StateGraph.make("add", StateGraph.nodes(Operands, { add: ({ a, b }) => ({ result: a + b }) }), { start: "add" })
-const multiply = StateGraph.make("multiply", StateGraph.nodes(Operands, { multiply: ({ a, b }) => ({ result: a * b }) }), { start: "multiply" })
+class Operands
+  extends State.make({ a: Schema.Int, b: Schema.Int, result: Channel.lastValue(Schema.Int, { initial: () => 0 }) }, {
+    input: ["a", "b"],
+    output: ["result"]
+  })
+{}
+const add = StateGraph.make("add", StateGraph.nodes(Operands, { add: ({ a, b }) => ({ result: a + b }) }), {
+  start: "add"
+})
+const multiply = StateGraph.make(
+  "multiply",
+  StateGraph.nodes(Operands, { multiply: ({ a, b }) => ({ result: a * b }) }),
+  { start: "multiply" }
+)
 
 behaves("LG#155 one graph called twice in a node", () =>
   Effect.gen(function*() {
@@ -196,7 +231,12 @@ behaves("LG#155 one graph called twice in a node", () =>
 
 behaves("LG#155 several graphs called in a node, one after another and at once", () =>
   Effect.gen(function*() {
-    class Results extends State.make({ a: Schema.Int, b: Schema.Int, sum: Channel.lastValue(Schema.Int, { initial: () => 0 }), product: Channel.lastValue(Schema.Int, { initial: () => 0 }) }, {
+    class Results extends State.make({
+      a: Schema.Int,
+      b: Schema.Int,
+      sum: Channel.lastValue(Schema.Int, { initial: () => 0 }),
+      product: Channel.lastValue(Schema.Int, { initial: () => 0 })
+    }, {
       input: ["a", "b"],
       output: ["sum", "product"]
     }) {}
@@ -215,7 +255,10 @@ behaves("LG#155 several graphs called in a node, one after another and at once",
       "atOnce",
       StateGraph.nodes(Results, {
         node: Effect.fnUntraced(function*({ a, b }) {
-          const [sum, product] = yield* Effect.all([add.call({ a, b }, { key: "sum" }), multiply.call({ a, b }, { key: "product" })], {
+          const [sum, product] = yield* Effect.all([
+            add.call({ a, b }, { key: "sum" }),
+            multiply.call({ a, b }, { key: "product" })
+          ], {
             concurrency: "unbounded"
           })
           return { sum: sum.result, product: product.result }
@@ -234,7 +277,9 @@ behaves("LG#155 a graph that is kept and one that is not, in one node: 5, then 7
     class Counter extends State.make({ counter: Channel.reduced(Schema.Int, Number.ReducerSum) }) {}
     class Total extends State.make({ total: Schema.Int }) {}
     const by = (name: string, n: number, persistence: Persistence) =>
-      StateGraph.make(name, StateGraph.nodes(Counter, { count: () => ({ counter: n }) }), { start: "count" }, { persistence })
+      StateGraph.make(name, StateGraph.nodes(Counter, { count: () => ({ counter: n }) }), { start: "count" }, {
+        persistence
+      })
     const kept = by("kept", 2, "thread")
     const fresh = by("fresh", 3, "call")
     const graph = StateGraph.make(
@@ -251,22 +296,29 @@ behaves("LG#155 a graph that is kept and one that is not, in one node: 5, then 7
     const thread = graph.thread("t")
     assert.deepStrictEqual(yield* thread.invoke({ total: 0 }), { total: 5 })
     const events = yield* Stream.runCollect(thread.stream({ total: 0 }, { modes: ["updates"], subgraphs: true }))
-    assert.deepStrictEqual<ReadonlyArray<unknown>>(events.map((event) => event.mode === "updates" ? [event.path, event.update] : []), [
-      [["parent~0"], { counter: 2 }],
-      [["parent~1"], { counter: 3 }],
-      [[], { total: 7 }]
-    ])
+    assert.deepStrictEqual<ReadonlyArray<unknown>>(
+      events.map((event) => event.mode === "updates" ? [event.path, event.update] : []),
+      [
+        [["parent~0"], { counter: 2 }],
+        [["parent~1"], { counter: 3 }],
+        [[], { total: 7 }]
+      ]
+    )
   }))
 
 behaves("LG#155 a call that finished before the pause of another is not run again", () =>
   Effect.gen(function*() {
     const runs: Array<string> = []
-    const first = StateGraph.make("first", StateGraph.nodes(Log, {
-      one: () => {
-        runs.push("one")
-        return { log: ["one"] }
-      }
-    }), { start: "one" })
+    const first = StateGraph.make(
+      "first",
+      StateGraph.nodes(Log, {
+        one: () => {
+          runs.push("one")
+          return { log: ["one"] }
+        }
+      }),
+      { start: "one" }
+    )
     const second = asker("call", runs)
     const graph = StateGraph.make(
       "calls",
@@ -291,76 +343,126 @@ behaves("LG#155 a call that finished before the pause of another is not run agai
 
 behaves("L8 writes go up, not states: nothing is doubled, at any depth", () =>
   Effect.gen(function*() {
-    const inner = StateGraph.make("inner", StateGraph.nodes(Log, { i1: () => ({ log: ["i1"] }), i2: () => ({ log: ["i2"] }) }), { start: "i1", edges: { i1: "i2" } })
-    const middle = StateGraph.make("middle", StateGraph.nodes(Log, { m: () => ({ log: ["m"] }), inner }), { start: "m", edges: { m: "inner" } })
-    const outer = StateGraph.make("outer", StateGraph.nodes(Log, { pre: () => ({ log: ["pre"] }), middle, post: (s) => ({ log: [`post ${s.log.length}`] }) }), {
-      start: "pre",
-      edges: StateGraph.sequence("pre", "middle", "post")
+    const inner = StateGraph.make(
+      "inner",
+      StateGraph.nodes(Log, { i1: () => ({ log: ["i1"] }), i2: () => ({ log: ["i2"] }) }),
+      { start: "i1", edges: { i1: "i2" } }
+    )
+    const middle = StateGraph.make("middle", StateGraph.nodes(Log, { m: () => ({ log: ["m"] }), inner }), {
+      start: "m",
+      edges: { m: "inner" }
     })
+    const outer = StateGraph.make(
+      "outer",
+      StateGraph.nodes(Log, {
+        pre: () => ({ log: ["pre"] }),
+        middle,
+        post: (s) => ({ log: [`post ${s.log.length}`] })
+      }),
+      {
+        start: "pre",
+        edges: StateGraph.sequence("pre", "middle", "post")
+      }
+    )
     const expected = { log: ["in", "pre", "m", "i1", "i2", "post 5"] }
     assert.deepStrictEqual(yield* outer.invoke({ log: ["in"] }), expected)
     assert.deepStrictEqual(yield* outer.thread("t").invoke({ log: ["in"] }), expected)
     assert.deepStrictEqual(yield* outer.thread("x").invoke({ log: ["in"] }, { durability: "exit" }), expected)
   }))
 
-behaves("L8 each write goes up by itself: a reducer of the parent folds them in the child's order", () =>
-  Effect.gen(function*() {
-    const digits = Channel.reducer({ value: Schema.Int, initial: () => 0, reduce: (a: number, b: number) => a * 10 + b })
-    class Digits extends State.make({ n: digits }) {}
-    const child = StateGraph.make("child", StateGraph.nodes(Digits, { a: () => [{ n: 1 }, { n: 2 }], b: () => ({ n: 3 }), c: () => ({ n: 4 }) }), {
-      start: "a",
-      edges: { a: ["c", "b"] }
+behaves(
+  "L8 each write goes up by itself: a reducer of the parent folds them in the child's order",
+  () =>
+    Effect.gen(function*() {
+      const digits = Channel.reducer({
+        value: Schema.Int,
+        initial: () => 0,
+        reduce: (a: number, b: number) => a * 10 + b
+      })
+      class Digits extends State.make({ n: digits }) {}
+      const child = StateGraph.make(
+        "child",
+        StateGraph.nodes(Digits, { a: () => [{ n: 1 }, { n: 2 }], b: () => ({ n: 3 }), c: () => ({ n: 4 }) }),
+        {
+          start: "a",
+          edges: { a: ["c", "b"] }
+        }
+      )
+      const parent = StateGraph.make("parent", StateGraph.nodes(Digits, { child }), { start: "child" })
+      assert.deepStrictEqual(yield* parent.invoke({ n: 9 }), { n: 91234 })
+      assert.deepStrictEqual(yield* parent.thread("t").invoke({ n: 9 }), { n: 91234 })
     })
-    const parent = StateGraph.make("parent", StateGraph.nodes(Digits, { child }), { start: "child" })
-    assert.deepStrictEqual(yield* parent.invoke({ n: 9 }), { n: 91234 })
-    assert.deepStrictEqual(yield* parent.thread("t").invoke({ n: 9 }), { n: 91234 })
-  }))
+)
 
-behaves("L8 of a key with another rule the final value goes up, and only if the child wrote it", () =>
-  Effect.gen(function*() {
-    class Parent extends State.make({ items: Channel.append(Schema.String), other: Channel.append(Schema.String) }) {}
-    class Child extends State.make({
-      items: Channel.lastValue(Schema.Array(Schema.String)),
-      other: Channel.lastValue(Schema.Array(Schema.String)),
-      own: Channel.append(Schema.String)
-    }, { input: ["items", "other"] }) {}
-    const child = StateGraph.make("child", StateGraph.nodes(Child, {
-      a: () => ({ items: ["first"], own: ["dropped"] }),
-      b: (s) => ({ items: [...s.items, "last"] })
-    }), { start: "a", edges: { a: "b" } })
-    const parent = StateGraph.make("parent", StateGraph.nodes(Parent, { child }), { start: "child" })
-    const expected = { items: ["in", "first", "last"], other: ["x"] }
-    assert.deepStrictEqual(yield* parent.invoke({ items: ["in"], other: ["x"] }), expected)
-    assert.deepStrictEqual(yield* parent.thread("t").invoke({ items: ["in"], other: ["x"] }), expected)
-  }))
+behaves(
+  "L8 of a key with another rule the final value goes up, and only if the child wrote it",
+  () =>
+    Effect.gen(function*() {
+      class Parent extends State.make({ items: Channel.append(Schema.String), other: Channel.append(Schema.String) }) {}
+      class Child extends State.make({
+        items: Channel.lastValue(Schema.Array(Schema.String)),
+        other: Channel.lastValue(Schema.Array(Schema.String)),
+        own: Channel.append(Schema.String)
+      }, { input: ["items", "other"] }) {}
+      const child = StateGraph.make(
+        "child",
+        StateGraph.nodes(Child, {
+          a: () => ({ items: ["first"], own: ["dropped"] }),
+          b: (s) => ({ items: [...s.items, "last"] })
+        }),
+        { start: "a", edges: { a: "b" } }
+      )
+      const parent = StateGraph.make("parent", StateGraph.nodes(Parent, { child }), { start: "child" })
+      const expected = { items: ["in", "first", "last"], other: ["x"] }
+      assert.deepStrictEqual(yield* parent.invoke({ items: ["in"], other: ["x"] }), expected)
+      assert.deepStrictEqual(yield* parent.thread("t").invoke({ items: ["in"], other: ["x"] }), expected)
+    })
+)
 
 behaves("L8 a key that the child overwrote goes up as one update with its final value", () =>
   Effect.gen(function*() {
-    const child = StateGraph.make("child", StateGraph.nodes(Log, {
-      a: () => ({ log: ["gone"] }),
-      b: () => ({ log: Channel.overwrite(["new"]) }),
-      c: () => ({ log: ["more"] })
-    }), { start: "a", edges: StateGraph.sequence("a", "b", "c") })
+    const child = StateGraph.make(
+      "child",
+      StateGraph.nodes(Log, {
+        a: () => ({ log: ["gone"] }),
+        b: () => ({ log: Channel.overwrite(["new"]) }),
+        c: () => ({ log: ["more"] })
+      }),
+      { start: "a", edges: StateGraph.sequence("a", "b", "c") }
+    )
     const parent = StateGraph.make("parent", StateGraph.nodes(Log, { child }), { start: "child" })
     assert.deepStrictEqual(yield* parent.invoke({ log: ["in"] }), { log: ["in", "new", "more"] })
     assert.deepStrictEqual(yield* parent.thread("t").invoke({ log: ["in"] }), { log: ["in", "new", "more"] })
   }))
 
-behaves("L8 a last-value key goes up once however often the child wrote it, and not at all if it only got it", () =>
-  Effect.gen(function*() {
-    class Pair extends State.make({ a: Schema.Int, b: Schema.Int }) {}
-    const child = StateGraph.make("child", StateGraph.nodes(Pair, { x: (s) => ({ a: s.a + 1 }), y: (s) => ({ a: s.a + 1 }) }), { start: "x", edges: { x: "y" } })
-    // Both stand in one superstep: a write of `b` by the child would collide.
-    const parent = StateGraph.make("parent", StateGraph.nodes(Pair, { child, side: () => ({ b: 7 }) }), { start: ["child", "side"] })
-    assert.deepStrictEqual(yield* parent.invoke({ a: 1, b: 0 }), { a: 3, b: 7 })
-    assert.deepStrictEqual(yield* parent.thread("t").invoke({ a: 1, b: 0 }), { a: 3, b: 7 })
-  }))
+behaves(
+  "L8 a last-value key goes up once however often the child wrote it, and not at all if it only got it",
+  () =>
+    Effect.gen(function*() {
+      class Pair extends State.make({ a: Schema.Int, b: Schema.Int }) {}
+      const child = StateGraph.make(
+        "child",
+        StateGraph.nodes(Pair, { x: (s) => ({ a: s.a + 1 }), y: (s) => ({ a: s.a + 1 }) }),
+        { start: "x", edges: { x: "y" } }
+      )
+      // Both stand in one superstep: a write of `b` by the child would collide.
+      const parent = StateGraph.make("parent", StateGraph.nodes(Pair, { child, side: () => ({ b: 7 }) }), {
+        start: ["child", "side"]
+      })
+      assert.deepStrictEqual(yield* parent.invoke({ a: 1, b: 0 }), { a: 3, b: 7 })
+      assert.deepStrictEqual(yield* parent.thread("t").invoke({ a: 1, b: 0 }), { a: 3, b: 7 })
+    })
+)
 
 behaves("L8 keys that are not in the child's output stay in it", () =>
   Effect.gen(function*() {
     class Both extends State.make({ a: Channel.append(Schema.String), b: Channel.append(Schema.String) }) {}
-    class Part extends State.make({ a: Channel.append(Schema.String), b: Channel.append(Schema.String) }, { output: ["a"] }) {}
-    const child = StateGraph.make("child", StateGraph.nodes(Part, { n: () => ({ a: ["a"], b: ["b"] }) }), { start: "n" })
+    class Part
+      extends State.make({ a: Channel.append(Schema.String), b: Channel.append(Schema.String) }, { output: ["a"] })
+    {}
+    const child = StateGraph.make("child", StateGraph.nodes(Part, { n: () => ({ a: ["a"], b: ["b"] }) }), {
+      start: "n"
+    })
     const parent = StateGraph.make("parent", StateGraph.nodes(Both, { child }), { start: "child" })
     assert.deepStrictEqual(yield* parent.invoke({}), { a: ["a"], b: [] })
   }))
@@ -368,35 +470,62 @@ behaves("L8 keys that are not in the child's output stay in it", () =>
 behaves("L8 a graph called in a node gives its output, and hands up nothing by itself", () =>
   Effect.gen(function*() {
     const child = StateGraph.make("child", StateGraph.nodes(Log, { n: () => ({ log: ["child"] }) }), { start: "n" })
-    const parent = StateGraph.make("parent", StateGraph.nodes(Log, { call: () => Effect.map(child.call({ log: ["x"] }), ({ log }) => ({ log: [log.join("+")] })) }), { start: "call" })
+    const parent = StateGraph.make(
+      "parent",
+      StateGraph.nodes(Log, {
+        call: () => Effect.map(child.call({ log: ["x"] }), ({ log }) => ({ log: [log.join("+")] }))
+      }),
+      { start: "call" }
+    )
     assert.deepStrictEqual(yield* parent.invoke({}), { log: ["x+child"] })
     assert.deepStrictEqual(yield* parent.thread("t").invoke({}), { log: ["x+child"] })
   }))
 
-behaves("L2 two graphs of one superstep hand up in task order, not in order of completion", () =>
-  Effect.gen(function*() {
-    const child = (name: string, yields: number) =>
-      StateGraph.make(name, StateGraph.nodes(Log, {
-        n: () => Effect.as(Effect.repeat(Effect.yieldNow, { times: yields }), { log: [`${name}1`] }),
-        m: () => ({ log: [`${name}2`] })
-      }), { start: "n", edges: { n: "m" } })
-    const parent = StateGraph.make("parent", StateGraph.nodes(Log, { a: child("a", 20), b: child("b", 0) }), { start: ["a", "b"] })
-    const expected = { log: ["a1", "a2", "b1", "b2"] }
-    assert.deepStrictEqual(yield* parent.invoke({}), expected)
-    assert.deepStrictEqual(yield* parent.thread("t").invoke({}), expected)
-  }))
+behaves(
+  "L2 two graphs of one superstep hand up in task order, not in order of completion",
+  () =>
+    Effect.gen(function*() {
+      const child = (name: string, yields: number) =>
+        StateGraph.make(
+          name,
+          StateGraph.nodes(Log, {
+            n: () => Effect.as(Effect.repeat(Effect.yieldNow, { times: yields }), { log: [`${name}1`] }),
+            m: () => ({ log: [`${name}2`] })
+          }),
+          { start: "n", edges: { n: "m" } }
+        )
+      const parent = StateGraph.make("parent", StateGraph.nodes(Log, { a: child("a", 20), b: child("b", 0) }), {
+        start: ["a", "b"]
+      })
+      const expected = { log: ["a1", "a2", "b1", "b2"] }
+      assert.deepStrictEqual(yield* parent.invoke({}), expected)
+      assert.deepStrictEqual(yield* parent.thread("t").invoke({}), expected)
+    })
+)
 
 behaves("L8 Sends to a node that is a graph run it once each, in a place each", () =>
   Effect.gen(function*() {
     class Items extends State.make({ items: Schema.Array(Schema.String), log: Channel.append(Schema.String) }) {}
-    const child = StateGraph.make("child", StateGraph.nodes(Log, { n: (s) => ({ log: [`did ${s.log[0]}`] }) }), { start: "n" })
+    const child = StateGraph.make("child", StateGraph.nodes(Log, { n: (s) => ({ log: [`did ${s.log[0]}`] }) }), {
+      start: "n"
+    })
     const parent = StateGraph.make("parent", StateGraph.nodes(Items, { plan: () => undefined, child }), {
       start: "plan",
-      edges: { plan: StateGraph.route(["child"], (s: State.Type<typeof Items>) => s.items.map((item) => Send.make("child", { log: [item] }))) }
+      edges: {
+        plan: StateGraph.route(["child"], (s: State.Type<typeof Items>) =>
+          s.items.map((item) => Send.make("child", { log: [item] })))
+      }
     })
     const thread = parent.thread("t")
-    const events = yield* Stream.runCollect(thread.stream({ items: ["a", "b", "c"] }, { modes: ["updates"], subgraphs: true }))
-    assert.deepStrictEqual(events.filter(({ path }) => path.length > 0).map(({ path }) => path), [["child:0"], ["child:1"], ["child:2"]])
+    const events = yield* Stream.runCollect(
+      thread.stream({ items: ["a", "b", "c"] }, { modes: ["updates"], subgraphs: true })
+    )
+    assert.deepStrictEqual(
+      events.filter(({ path }) =>
+        path.length > 0
+      ).map(({ path }) => path),
+      [["child:0"], ["child:1"], ["child:2"]]
+    )
     assert.deepStrictEqual((yield* thread.state()).values.log, ["did a", "did b", "did c"])
   }))
 
@@ -410,46 +539,67 @@ const nestedAsk = (runs: Array<string>) => {
     runs.push(name)
     return { log: [name] }
   }
-  const inner = StateGraph.make("inner", StateGraph.nodes(Log, {
-    i: note("i"),
-    ask: Effect.fnUntraced(function*() {
-      runs.push("ask")
-      return { log: [yield* Ask.ask("inner?")] }
-    })
-  }), { start: "i", edges: { i: "ask" } })
-  const middle = StateGraph.make("middle", StateGraph.nodes(Log, { m: note("m"), inner, n: note("n") }), { start: "m", edges: StateGraph.sequence("m", "inner", "n") })
-  return StateGraph.make("outer", StateGraph.nodes(Log, { o: note("o"), middle, p: note("p") }), { start: "o", edges: StateGraph.sequence("o", "middle", "p") })
+  const inner = StateGraph.make(
+    "inner",
+    StateGraph.nodes(Log, {
+      i: note("i"),
+      ask: Effect.fnUntraced(function*() {
+        runs.push("ask")
+        return { log: [yield* Ask.ask("inner?")] }
+      })
+    }),
+    { start: "i", edges: { i: "ask" } }
+  )
+  const middle = StateGraph.make("middle", StateGraph.nodes(Log, { m: note("m"), inner, n: note("n") }), {
+    start: "m",
+    edges: StateGraph.sequence("m", "inner", "n")
+  })
+  return StateGraph.make("outer", StateGraph.nodes(Log, { o: note("o"), middle, p: note("p") }), {
+    start: "o",
+    edges: StateGraph.sequence("o", "middle", "p")
+  })
 }
 
-behaves("LG#79 a pause in a graph in a graph reaches the thread, and its answer only what asked", () =>
-  Effect.gen(function*() {
-    const runs: Array<string> = []
-    const thread = nestedAsk(runs).thread("t")
-    const paused = yield* Effect.flip(thread.invoke({ log: ["in"] }))
-    if (paused._tag !== "GraphInterrupt") return assert.fail(paused._tag)
-    assert.deepStrictEqual(paused.requests.map(({ payload, tag }) => [tag, payload]), [["Ask", "inner?"]])
-    const state = yield* thread.state()
-    assert.deepStrictEqual(state.requests, [{ id: paused.requests[0]!.id, tag: "Ask", payload: "inner?" }])
-    assert.deepStrictEqual([state.next, state.values.log], [["middle"], ["in", "o"]])
-    assert.deepStrictEqual(state.tasks[0]!.graphs, [["middle"]])
-    assert.deepStrictEqual(yield* thread.resume(Ask.reply("yes")), { log: ["in", "o", "m", "i", "yes", "n", "p"] })
-    assert.deepStrictEqual(runs, ["o", "m", "i", "ask", "ask", "n", "p"])
-  }))
+behaves(
+  "LG#79 a pause in a graph in a graph reaches the thread, and its answer only what asked",
+  () =>
+    Effect.gen(function*() {
+      const runs: Array<string> = []
+      const thread = nestedAsk(runs).thread("t")
+      const paused = yield* Effect.flip(thread.invoke({ log: ["in"] }))
+      if (paused._tag !== "GraphInterrupt") return assert.fail(paused._tag)
+      assert.deepStrictEqual(paused.requests.map(({ payload, tag }) => [tag, payload]), [["Ask", "inner?"]])
+      const state = yield* thread.state()
+      assert.deepStrictEqual(state.requests, [{ id: paused.requests[0]!.id, tag: "Ask", payload: "inner?" }])
+      assert.deepStrictEqual([state.next, state.values.log], [["middle"], ["in", "o"]])
+      assert.deepStrictEqual(state.tasks[0]!.graphs, [["middle"]])
+      assert.deepStrictEqual(yield* thread.resume(Ask.reply("yes")), { log: ["in", "o", "m", "i", "yes", "n", "p"] })
+      assert.deepStrictEqual(runs, ["o", "m", "i", "ask", "ask", "n", "p"])
+    })
+)
 
 behaves("L8 a graph that waits can be read at its path, level by level", () =>
   Effect.gen(function*() {
     const thread = nestedAsk([]).thread("t")
     yield* Effect.flip(thread.invoke({ log: ["in"] }))
     const middle = yield* thread.at(["middle"]).state()
-    assert.deepStrictEqual([middle.values, middle.next, middle.path], [{ log: ["in", "o", "m"] }, ["inner"], ["middle"]])
+    assert.deepStrictEqual([middle.values, middle.next, middle.path], [{ log: ["in", "o", "m"] }, ["inner"], [
+      "middle"
+    ]])
     const inner = yield* thread.at(["middle", "inner"]).state()
-    assert.deepStrictEqual([inner.values, inner.next, inner.path], [{ log: ["in", "o", "m", "i"] }, ["ask"], ["middle", "inner"]])
+    assert.deepStrictEqual([inner.values, inner.next, inner.path], [{ log: ["in", "o", "m", "i"] }, ["ask"], [
+      "middle",
+      "inner"
+    ]])
     assert.deepStrictEqual(inner.requests.map(({ payload }) => payload), ["inner?"])
-    assert.deepStrictEqual((yield* thread.at(["middle", "inner"]).history()).map(({ source, step }) => [step, source]), [
-      [1, "loop"],
-      [0, "loop"],
-      [-1, "input"]
-    ])
+    assert.deepStrictEqual(
+      (yield* thread.at(["middle", "inner"]).history()).map(({ source, step }) => [step, source]),
+      [
+        [1, "loop"],
+        [0, "loop"],
+        [-1, "input"]
+      ]
+    )
     assert.strictEqual((yield* Effect.flip(thread.at(["nowhere"]).state()))._tag, "UnknownCheckpoint")
     yield* thread.resume(Ask.reply("yes"))
     assert.deepStrictEqual((yield* thread.at(["middle"]).state()).values, { log: ["in", "o", "m", "i", "yes", "n"] })
@@ -464,7 +614,9 @@ behaves("L19 a graph that waits can be updated; what is written there goes up", 
     assert.deepStrictEqual([inner.values["log"], inner.next], [["in", "o", "m", "i", "patched"], ["ask"]])
     const again = yield* Effect.flip(thread.continue())
     assert.strictEqual(again._tag, "GraphInterrupt")
-    assert.deepStrictEqual(yield* thread.resume(Ask.reply("yes")), { log: ["in", "o", "m", "i", "patched", "yes", "n", "p"] })
+    assert.deepStrictEqual(yield* thread.resume(Ask.reply("yes")), {
+      log: ["in", "o", "m", "i", "patched", "yes", "n", "p"]
+    })
   }))
 
 behaves("L19 an update as the node that asks takes the place of its answer", () =>
@@ -481,42 +633,61 @@ behaves("L19 an update as the node that asks takes the place of its answer", () 
 behaves("L10 a node that catches the pause of the graph it called pauses all the same", () =>
   Effect.gen(function*() {
     const child = asker("call")
-    const graph = StateGraph.make("catches", StateGraph.nodes(Log, {
-      node: () => Effect.catch(Effect.map(child.call({}), ({ log }) => ({ log })), () => Effect.succeed({ log: ["swallowed"] }))
-    }), { start: "node" })
+    const graph = StateGraph.make(
+      "catches",
+      StateGraph.nodes(Log, {
+        node: () =>
+          Effect.catch(Effect.map(child.call({}), ({ log }) => ({ log })), () => Effect.succeed({ log: ["swallowed"] }))
+      }),
+      { start: "node" }
+    )
     const thread = graph.thread("t")
     assert.strictEqual((yield* Effect.flip(thread.invoke({})))._tag, "GraphInterrupt")
     assert.deepStrictEqual(yield* thread.resume(Ask.reply("yes")), { log: ["saw 0", "yes"] })
   }))
 
-behaves("L11 calls in a row that each ask are answered one by one; finished ones give what they gave", () =>
-  Effect.gen(function*() {
-    const runs: Array<string> = []
-    const child = asker("call", runs)
-    const graph = StateGraph.make("rows", StateGraph.nodes(Log, {
-      node: Effect.fnUntraced(function*() {
-        const out: Array<string> = []
-        for (const n of ["1", "2", "3"]) out.push((yield* child.call({ log: [n] })).log.join("/"))
-        return { log: out }
-      })
-    }), { start: "node" })
-    const thread = graph.thread("t")
-    yield* Effect.flip(thread.invoke({}))
-    yield* Effect.flip(thread.resume(Ask.reply("a")))
-    yield* Effect.flip(thread.resume(Ask.reply("b")))
-    assert.deepStrictEqual(yield* thread.resume(Ask.reply("c")), { log: ["1/saw 1/a", "2/saw 1/b", "3/saw 1/c"] })
-    assert.deepStrictEqual(runs, ["before", "ask", "ask", "before", "ask", "ask", "before", "ask", "ask"])
-  }))
+behaves(
+  "L11 calls in a row that each ask are answered one by one; finished ones give what they gave",
+  () =>
+    Effect.gen(function*() {
+      const runs: Array<string> = []
+      const child = asker("call", runs)
+      const graph = StateGraph.make(
+        "rows",
+        StateGraph.nodes(Log, {
+          node: Effect.fnUntraced(function*() {
+            const out: Array<string> = []
+            for (const n of ["1", "2", "3"]) out.push((yield* child.call({ log: [n] })).log.join("/"))
+            return { log: out }
+          })
+        }),
+        { start: "node" }
+      )
+      const thread = graph.thread("t")
+      yield* Effect.flip(thread.invoke({}))
+      yield* Effect.flip(thread.resume(Ask.reply("a")))
+      yield* Effect.flip(thread.resume(Ask.reply("b")))
+      assert.deepStrictEqual(yield* thread.resume(Ask.reply("c")), { log: ["1/saw 1/a", "2/saw 1/b", "3/saw 1/c"] })
+      assert.deepStrictEqual(runs, ["before", "ask", "ask", "before", "ask", "ask", "before", "ask", "ask"])
+    })
+)
 
 behaves("L16 a call whose input differs on resume is refused", () =>
   Effect.gen(function*() {
     let n = 0
     const child = asker("call")
-    const graph = StateGraph.make("differs", StateGraph.nodes(Log, { node: () => Effect.map(child.call({ log: [`${n++}`] }), ({ log }) => ({ log })) }), { start: "node" })
+    const graph = StateGraph.make(
+      "differs",
+      StateGraph.nodes(Log, { node: () => Effect.map(child.call({ log: [`${n++}`] }), ({ log }) => ({ log })) }),
+      { start: "node" }
+    )
     const thread = graph.thread("t")
     yield* Effect.flip(thread.invoke({}))
     const refused = yield* Effect.flip(thread.resume(Ask.reply("yes")))
-    assert.deepStrictEqual([refused._tag, refused._tag === "ReplayMismatch" && [refused.node, refused.name]], ["ReplayMismatch", ["node", "asker"]])
+    assert.deepStrictEqual([refused._tag, refused._tag === "ReplayMismatch" && [refused.node, refused.name]], [
+      "ReplayMismatch",
+      ["node", "asker"]
+    ])
   }))
 
 // ---------------------------------------------------------------------------
@@ -544,38 +715,59 @@ behaves("L9 going back, a graph that is kept stands where it stood then", () =>
     assert.deepStrictEqual(old.values.seen, third.seen)
   }))
 
-behaves("L9 a graph as a node that is kept, with a pause, after going back asks anew and starts from its old state", () =>
-  Effect.gen(function*() {
-    class Own extends State.make({ log: Channel.append(Schema.String), turns: Channel.append(Schema.String) }) {}
-    const child = StateGraph.make("child", StateGraph.nodes(Own, {
-      ask: Effect.fnUntraced(function*(s) {
-        return { turns: [yield* Ask.ask(`turn ${s.turns.length}`)] }
-      }),
-      tell: (s) => ({ log: [s.turns.join("")] })
-    }), { start: "ask", edges: { ask: "tell" } }, { persistence: "thread" })
-    const thread = StateGraph.make("parent", StateGraph.nodes(Log, { child }), { start: "child" }).thread("t")
-    for (const answer of ["a", "b"]) {
-      yield* Effect.flip(thread.invoke({}))
-      yield* thread.resume(Ask.reply(answer))
-    }
-    assert.deepStrictEqual((yield* thread.state()).values.log, ["a", "ab"])
-    const second = (yield* thread.history()).find(({ next, values }) => next[0] === "child" && values.log.length === 1)!
-    const paused = yield* Effect.flip(thread.continue({ checkpoint: second.checkpoint }))
-    if (paused._tag !== "GraphInterrupt") return assert.fail(paused._tag)
-    assert.deepStrictEqual(paused.requests.map(({ payload }) => payload), ["turn 1"])
-    assert.deepStrictEqual(yield* thread.resume(Ask.reply("c")), { log: ["a", "ac"] })
-  }))
+behaves(
+  "L9 a graph as a node that is kept, with a pause, after going back asks anew and starts from its old state",
+  () =>
+    Effect.gen(function*() {
+      class Own extends State.make({ log: Channel.append(Schema.String), turns: Channel.append(Schema.String) }) {}
+      const child = StateGraph.make(
+        "child",
+        StateGraph.nodes(Own, {
+          ask: Effect.fnUntraced(function*(s) {
+            return { turns: [yield* Ask.ask(`turn ${s.turns.length}`)] }
+          }),
+          tell: (s) => ({ log: [s.turns.join("")] })
+        }),
+        { start: "ask", edges: { ask: "tell" } },
+        { persistence: "thread" }
+      )
+      const thread = StateGraph.make("parent", StateGraph.nodes(Log, { child }), { start: "child" }).thread("t")
+      for (const answer of ["a", "b"]) {
+        yield* Effect.flip(thread.invoke({}))
+        yield* thread.resume(Ask.reply(answer))
+      }
+      assert.deepStrictEqual((yield* thread.state()).values.log, ["a", "ab"])
+      const second = (yield* thread.history()).find(({ next, values }) =>
+        next[0] === "child" && values.log.length === 1
+      )!
+      const paused = yield* Effect.flip(thread.continue({ checkpoint: second.checkpoint }))
+      if (paused._tag !== "GraphInterrupt") return assert.fail(paused._tag)
+      assert.deepStrictEqual(paused.requests.map(({ payload }) => payload), ["turn 1"])
+      assert.deepStrictEqual(yield* thread.resume(Ask.reply("c")), { log: ["a", "ac"] })
+    })
+)
 
 behaves("L9 a graph inside a graph that is kept is kept with it", () =>
   Effect.gen(function*() {
-    class Own extends State.make({ log: Channel.append(Schema.String), count: Channel.reduced(Schema.Int, Number.ReducerSum) }, { input: ["log"], output: ["log"] }) {}
-    const inner = StateGraph.make("inner", StateGraph.nodes(Own, { n: (s) => ({ count: 1, log: [`inner ${s.count}`] }) }), { start: "n" }, { persistence: "thread" })
-    const middle = (persistence: Persistence) => StateGraph.make("middle", StateGraph.nodes(Log, { inner }), { start: "inner" }, { persistence })
-    const kept = StateGraph.make("kept", StateGraph.nodes(Log, { middle: middle("thread") }), { start: "middle" }).thread("kept")
+    class Own extends State.make(
+      { log: Channel.append(Schema.String), count: Channel.reduced(Schema.Int, Number.ReducerSum) },
+      { input: ["log"], output: ["log"] }
+    ) {}
+    const inner = StateGraph.make(
+      "inner",
+      StateGraph.nodes(Own, { n: (s) => ({ count: 1, log: [`inner ${s.count}`] }) }),
+      { start: "n" },
+      { persistence: "thread" }
+    )
+    const middle = (persistence: Persistence) =>
+      StateGraph.make("middle", StateGraph.nodes(Log, { inner }), { start: "inner" }, { persistence })
+    const kept = StateGraph.make("kept", StateGraph.nodes(Log, { middle: middle("thread") }), { start: "middle" })
+      .thread("kept")
     yield* kept.invoke({})
     assert.deepStrictEqual((yield* kept.invoke({})).log, ["inner 0", "inner 1"])
     // Inside a graph that starts empty for each call there is nothing to go on from.
-    const fresh = StateGraph.make("fresh", StateGraph.nodes(Log, { middle: middle("call") }), { start: "middle" }).thread("fresh")
+    const fresh = StateGraph.make("fresh", StateGraph.nodes(Log, { middle: middle("call") }), { start: "middle" })
+      .thread("fresh")
     yield* fresh.invoke({})
     assert.deepStrictEqual((yield* fresh.invoke({})).log, ["inner 0", "inner 0"])
   }))
@@ -600,7 +792,9 @@ behaves("L10 a pause inside a graph is stored in every durability, before it is 
       // Another process: another instance of the same graph.
       const thread = nestedAsk(runs).thread(id)
       assert.deepStrictEqual((yield* thread.at(["middle", "inner"]).state()).values["log"], ["o", "m", "i"])
-      assert.deepStrictEqual(yield* thread.resume(Ask.reply("yes"), { durability }), { log: ["o", "m", "i", "yes", "n", "p"] })
+      assert.deepStrictEqual(yield* thread.resume(Ask.reply("yes"), { durability }), {
+        log: ["o", "m", "i", "yes", "n", "p"]
+      })
       assert.deepStrictEqual(runs, ["o", "m", "i", "ask", "ask", "n", "p"])
     }
   }))
@@ -609,16 +803,20 @@ behaves("L12 a failure inside a graph keeps what the graph had done", () =>
   Effect.gen(function*() {
     const runs: Array<string> = []
     let fails = true
-    const child = StateGraph.make("child", StateGraph.nodes(Log, {
-      a: () => {
-        runs.push("a")
-        return { log: ["a"] }
-      },
-      b: () => {
-        runs.push("b")
-        return fails ? Effect.fail("broken" as const) : Effect.succeed({ log: ["b"] })
-      }
-    }), { start: "a", edges: { a: "b" } })
+    const child = StateGraph.make(
+      "child",
+      StateGraph.nodes(Log, {
+        a: () => {
+          runs.push("a")
+          return { log: ["a"] }
+        },
+        b: () => {
+          runs.push("b")
+          return fails ? Effect.fail("broken" as const) : Effect.succeed({ log: ["b"] })
+        }
+      }),
+      { start: "a", edges: { a: "b" } }
+    )
     const thread = StateGraph.make("parent", StateGraph.nodes(Log, { child }), { start: "child" }).thread("t")
     assert.strictEqual(yield* Effect.flip(thread.invoke({})), "broken")
     assert.deepStrictEqual((yield* thread.state()).tasks.map(({ error, node }) => [node, error]), [["child", "broken"]])
@@ -627,19 +825,37 @@ behaves("L12 a failure inside a graph keeps what the graph had done", () =>
     assert.deepStrictEqual(runs, ["a", "b", "b"])
   }))
 
-behaves("L3 a node with an input of its own can hold a called graph, and a graph without the keys it needs says so", () =>
-  Effect.gen(function*() {
-    class Needs extends State.make({ need: Schema.Int }) {}
-    const child = StateGraph.make("child", StateGraph.nodes(Needs, { n: (s) => ({ need: s.need + 1 }) }), { start: "n" })
-    class Parent extends State.make({ got: Channel.append(Schema.Int) }) {}
-    const parent = StateGraph.make("parent", StateGraph.nodes(Parent, {
-      go: () => Command.make({ goto: Send.make("work", { need: 4 }) }),
-      work: Node.make({ input: Schema.Struct({ need: Schema.Int }), run: (input) => Effect.map(child.call(input), ({ need }) => ({ got: [need] })) })
-    }), { start: "go" })
-    assert.deepStrictEqual(yield* parent.invoke({}), { got: [5] })
-    const lacking = StateGraph.make("lacking", StateGraph.nodes(Parent, {
-      go: () => Effect.asVoid(child.call({} as { readonly need: number }))
-    }), { start: "go" })
-    const missing = yield* Effect.flip(lacking.invoke({}))
-    assert.deepStrictEqual([missing._tag, missing._tag === "MissingInput" && missing.keys], ["MissingInput", ["need"]])
-  }))
+behaves(
+  "L3 a node with an input of its own can hold a called graph, and a graph without the keys it needs says so",
+  () =>
+    Effect.gen(function*() {
+      class Needs extends State.make({ need: Schema.Int }) {}
+      const child = StateGraph.make("child", StateGraph.nodes(Needs, { n: (s) => ({ need: s.need + 1 }) }), {
+        start: "n"
+      })
+      class Parent extends State.make({ got: Channel.append(Schema.Int) }) {}
+      const parent = StateGraph.make(
+        "parent",
+        StateGraph.nodes(Parent, {
+          go: () => Command.make({ goto: Send.make("work", { need: 4 }) }),
+          work: Node.make({
+            input: Schema.Struct({ need: Schema.Int }),
+            run: (input) => Effect.map(child.call(input), ({ need }) => ({ got: [need] }))
+          })
+        }),
+        { start: "go" }
+      )
+      assert.deepStrictEqual(yield* parent.invoke({}), { got: [5] })
+      const lacking = StateGraph.make(
+        "lacking",
+        StateGraph.nodes(Parent, {
+          go: () => Effect.asVoid(child.call({} as { readonly need: number }))
+        }),
+        { start: "go" }
+      )
+      const missing = yield* Effect.flip(lacking.invoke({}))
+      assert.deepStrictEqual([missing._tag, missing._tag === "MissingInput" && missing.keys], ["MissingInput", [
+        "need"
+      ]])
+    })
+)

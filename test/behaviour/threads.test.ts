@@ -1,12 +1,28 @@
 /** Threads from outside: starting, going on, reading, updating, deleting; two runners; and everything that is refused. */
 import { assert } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Number, Schema } from "effect"
-import { Channel, type Checkpoint, Checkpointer, Command, END, GraphError, Interrupt, Node, Send, START, State, StateGraph } from "superstep"
+import {
+  Channel,
+  type Checkpoint,
+  Checkpointer,
+  Command,
+  END,
+  GraphError,
+  Interrupt,
+  Node,
+  Send,
+  START,
+  State,
+  StateGraph
+} from "superstep"
 import { collect, paused, payloads, recorded, rowsOf } from "./Pauses.ts"
 import { behaves } from "./Savers.ts"
 
 class Log extends State.make({ log: Channel.append(Schema.String) }) {}
-class Foo extends State.make({ foo: Channel.lastValue(Schema.String, { initial: () => "" }), baz: Channel.lastValue(Schema.String, { initial: () => "" }) }) {}
+class Foo extends State.make({
+  foo: Channel.lastValue(Schema.String, { initial: () => "" }),
+  baz: Channel.lastValue(Schema.String, { initial: () => "" })
+}) {}
 class Ask extends Interrupt.make("Ask", { payload: Schema.String, answer: Schema.String }) {}
 class Failed extends Schema.TaggedError<Failed>()("Failed", { at: Schema.Int }) {}
 
@@ -14,7 +30,8 @@ class Failed extends Schema.TaggedError<Failed>()("Failed", { at: Schema.Int }) 
 const untyped = (value: unknown) => value as never
 
 type Snapshots = ReadonlyArray<Checkpoint.Snapshot<unknown>>
-const shapes = (snapshots: Snapshots) => snapshots.map(({ next, source, step, values }) => [step, source, next.join(","), values])
+const shapes = (snapshots: Snapshots) =>
+  snapshots.map(({ next, source, step, values }) => [step, source, next.join(","), values])
 
 const chain = (runs: Array<string> = []) => {
   const say = (name: string) => () => {
@@ -51,10 +68,14 @@ const foos = () =>
 
 behaves("LG#93 several updates: each list is one superstep with one checkpoint", () =>
   Effect.gen(function*() {
-    const graph = StateGraph.make("bulk", StateGraph.nodes(Foo, { node_a: () => ({ foo: "a" }), node_b: () => ({ baz: "b" }) }), {
-      start: "node_a",
-      edges: { node_a: "node_b" }
-    })
+    const graph = StateGraph.make(
+      "bulk",
+      StateGraph.nodes(Foo, { node_a: () => ({ foo: "a" }), node_b: () => ({ baz: "b" }) }),
+      {
+        start: "node_a",
+        edges: { node_a: "node_b" }
+      }
+    )
     const thread = graph.thread("t")
     const last = yield* thread.updateAll([
       [{ values: { foo: "bar" }, asNode: "node_a" }],
@@ -67,40 +88,53 @@ behaves("LG#93 several updates: each list is one superstep with one checkpoint",
     assert.strictEqual((yield* thread.state()).checkpoint, last)
   }))
 
-behaves("LG#93 what is wrong with several updates is a typed failure, and nothing of them is stored", () =>
-  Effect.gen(function*() {
-    const thread = foos().thread("t")
-    yield* thread.invoke({ foo: "first" })
-    const stored = yield* rowsOf("t")
-    const [, middle] = yield* thread.history()
-    const cases: ReadonlyArray<readonly [string, unknown, unknown]> = [
-      [
-        "several without a node",
-        [[{ values: { foo: "x" } }, { values: { baz: "y" } }]],
-        new GraphError.AmbiguousUpdate({ nodes: ["__start__", "node_a", "node_b"] })
-      ],
-      [
-        "an unknown node",
-        [[{ values: { foo: "x" }, asNode: "zz" }]],
-        new GraphError.UnknownNode({ node: "zz", allowed: ["__start__", "node_a", "node_b", "__input__", "__end__"] })
-      ],
-      ["an unknown key", [[{ values: { zz: 1 }, asNode: "node_a" }]], "InvalidUpdate"],
-      ["a value of the wrong type", [[{ values: { foo: 1 }, asNode: "node_a" }]], "InvalidUpdate"],
-      ["values for the end", [[{ values: { foo: "x" }, asNode: END }]], "InvalidUpdate"],
-      ["the end beside others", [[{ values: undefined, asNode: END }, { values: { foo: "x" }, asNode: "node_a" }]], "InvalidUpdate"],
-      ["two writes of one last value", [[{ values: { foo: "x" }, asNode: "node_a" }, { values: { foo: "y" }, asNode: "node_b" }]], "InvalidUpdate"],
-      ["a good one before a bad one", [[{ values: { foo: "x" }, asNode: "node_a" }], [{ values: { foo: 1 }, asNode: "node_b" }]], "InvalidUpdate"]
-    ]
-    for (const [name, supersteps, expected] of cases) {
-      for (const checkpoint of [undefined, middle!.checkpoint]) {
-        const options = checkpoint === undefined ? {} : { checkpoint }
-        const error = yield* Effect.flip(thread.updateAll(untyped(supersteps), options))
-        if (typeof expected === "string") assert.strictEqual(error._tag, expected, name)
-        else assert.deepStrictEqual<unknown>(error, expected, name)
-        assert.deepStrictEqual(yield* rowsOf("t"), stored, name)
+behaves(
+  "LG#93 what is wrong with several updates is a typed failure, and nothing of them is stored",
+  () =>
+    Effect.gen(function*() {
+      const thread = foos().thread("t")
+      yield* thread.invoke({ foo: "first" })
+      const stored = yield* rowsOf("t")
+      const [, middle] = yield* thread.history()
+      const cases: ReadonlyArray<readonly [string, unknown, unknown]> = [
+        [
+          "several without a node",
+          [[{ values: { foo: "x" } }, { values: { baz: "y" } }]],
+          new GraphError.AmbiguousUpdate({ nodes: ["__start__", "node_a", "node_b"] })
+        ],
+        [
+          "an unknown node",
+          [[{ values: { foo: "x" }, asNode: "zz" }]],
+          new GraphError.UnknownNode({ node: "zz", allowed: ["__start__", "node_a", "node_b", "__input__", "__end__"] })
+        ],
+        ["an unknown key", [[{ values: { zz: 1 }, asNode: "node_a" }]], "InvalidUpdate"],
+        ["a value of the wrong type", [[{ values: { foo: 1 }, asNode: "node_a" }]], "InvalidUpdate"],
+        ["values for the end", [[{ values: { foo: "x" }, asNode: END }]], "InvalidUpdate"],
+        [
+          "the end beside others",
+          [[{ values: undefined, asNode: END }, { values: { foo: "x" }, asNode: "node_a" }]],
+          "InvalidUpdate"
+        ],
+        ["two writes of one last value", [[{ values: { foo: "x" }, asNode: "node_a" }, {
+          values: { foo: "y" },
+          asNode: "node_b"
+        }]], "InvalidUpdate"],
+        ["a good one before a bad one", [[{ values: { foo: "x" }, asNode: "node_a" }], [{
+          values: { foo: 1 },
+          asNode: "node_b"
+        }]], "InvalidUpdate"]
+      ]
+      for (const [name, supersteps, expected] of cases) {
+        for (const checkpoint of [undefined, middle!.checkpoint]) {
+          const options = checkpoint === undefined ? {} : { checkpoint }
+          const error = yield* Effect.flip(thread.updateAll(untyped(supersteps), options))
+          if (typeof expected === "string") assert.strictEqual(error._tag, expected, name)
+          else assert.deepStrictEqual<unknown>(error, expected, name)
+          assert.deepStrictEqual(yield* rowsOf("t"), stored, name)
+        }
       }
-    }
-  }))
+    })
+)
 
 behaves("L14 an input that is refused opens no branch", () =>
   Effect.gen(function*() {
@@ -112,84 +146,113 @@ behaves("L14 an input that is refused opens no branch", () =>
       const options = checkpoint === undefined ? {} : { checkpoint }
       assert.strictEqual((yield* Effect.flip(thread.invoke(untyped({ foo: 1 }), options)))._tag, "InvalidUpdate")
       assert.strictEqual((yield* Effect.flip(thread.invoke(untyped({ zz: 1 }), options)))._tag, "InvalidUpdate")
-      assert.strictEqual((yield* Effect.flip(thread.invoke(untyped(Command.make({ goto: "zz" })), options)))._tag, "UnknownRoute")
+      assert.strictEqual(
+        (yield* Effect.flip(thread.invoke(untyped(Command.make({ goto: "zz" })), options)))._tag,
+        "UnknownRoute"
+      )
       assert.strictEqual((yield* Effect.flip(thread.invoke({}, { ...options, before: ["zz"] })))._tag, "UnknownNode")
       assert.strictEqual((yield* Effect.flip(thread.resume(untyped(Ask.reply("x")), options)))._tag, "InvalidReply")
       assert.deepStrictEqual(yield* rowsOf("t"), stored)
     }
   }))
 
-behaves("LG#94 updates as input, as the start and as nodes make the history that two runs make", () =>
-  Effect.gen(function*() {
-    const graph = StateGraph.make("agent", StateGraph.nodes(Foo, { agent: () => ({ foo: "agent" }), tool: () => ({ foo: "tool" }) }), {
-      start: "agent",
-      edges: { agent: "tool" }
+behaves(
+  "LG#94 updates as input, as the start and as nodes make the history that two runs make",
+  () =>
+    Effect.gen(function*() {
+      const graph = StateGraph.make(
+        "agent",
+        StateGraph.nodes(Foo, { agent: () => ({ foo: "agent" }), tool: () => ({ foo: "tool" }) }),
+        {
+          start: "agent",
+          edges: { agent: "tool" }
+        }
+      )
+      const ran = graph.thread("ran")
+      for (let run = 0; run < 2; run++) {
+        assert.deepStrictEqual(yield* ran.invoke({ foo: "input" }), { foo: "tool", baz: "" })
+      }
+      const updated = graph.thread("updated")
+      type Turn = ReadonlyArray<
+        { readonly values: { readonly foo: string }; readonly asNode: "__input__" | typeof START | "agent" | "tool" }
+      >
+      const turn: ReadonlyArray<Turn> = [
+        [{ values: { foo: "input" }, asNode: "__input__" }],
+        [{ values: { foo: "input" }, asNode: START }],
+        [{ values: { foo: "agent" }, asNode: "agent" }],
+        [{ values: { foo: "tool" }, asNode: "tool" }]
+      ]
+      yield* updated.updateAll([...turn, ...turn])
+      const one = graph.thread("one by one")
+      for (const { asNode, values } of [...turn, ...turn].flat()) {
+        yield* one.update(values, { asNode })
+      }
+      const plain = (snapshots: Snapshots) => snapshots.map(({ next, step, values }) => [step, next, values])
+      const expected = plain(yield* ran.history())
+      assert.strictEqual(expected.length, 8)
+      assert.deepStrictEqual(plain(yield* updated.history()), expected)
+      assert.deepStrictEqual(plain(yield* one.history()), expected)
+      assert.deepStrictEqual((yield* updated.history()).map(({ source }) => source).toReversed(), [
+        "input",
+        "update",
+        "update",
+        "update",
+        "input",
+        "update",
+        "update",
+        "update"
+      ])
     })
-    const ran = graph.thread("ran")
-    for (let run = 0; run < 2; run++) assert.deepStrictEqual(yield* ran.invoke({ foo: "input" }), { foo: "tool", baz: "" })
-    const updated = graph.thread("updated")
-    type Turn = ReadonlyArray<{ readonly values: { readonly foo: string }; readonly asNode: "__input__" | typeof START | "agent" | "tool" }>
-    const turn: ReadonlyArray<Turn> = [
-      [{ values: { foo: "input" }, asNode: "__input__" }],
-      [{ values: { foo: "input" }, asNode: START }],
-      [{ values: { foo: "agent" }, asNode: "agent" }],
-      [{ values: { foo: "tool" }, asNode: "tool" }]
-    ]
-    yield* updated.updateAll([...turn, ...turn])
-    const one = graph.thread("one by one")
-    for (const { asNode, values } of [...turn, ...turn].flat()) yield* one.update(values, { asNode })
-    const plain = (snapshots: Snapshots) => snapshots.map(({ next, step, values }) => [step, next, values])
-    const expected = plain(yield* ran.history())
-    assert.strictEqual(expected.length, 8)
-    assert.deepStrictEqual(plain(yield* updated.history()), expected)
-    assert.deepStrictEqual(plain(yield* one.history()), expected)
-    assert.deepStrictEqual((yield* updated.history()).map(({ source }) => source).toReversed(), [
-      "input",
-      "update",
-      "update",
-      "update",
-      "input",
-      "update",
-      "update",
-      "update"
-    ])
-  }))
+)
 
 class Tasks extends State.make({ foo: Schema.String, tasks: Channel.append(Schema.Int) }) {}
 
-behaves("LG#95 Sends in a Command may be an update, and several updates of one node are its Sends", () =>
-  Effect.gen(function*() {
-    const graph = StateGraph.make(
-      "map",
-      StateGraph.nodes(Tasks, {
-        map: () =>
-          Effect.succeed(Command.make({ update: { foo: "map" }, goto: [0, 1, 2].map((index) => Send.make("task", { foo: String(index), tasks: [] })) })),
-        task: (s) => ({ tasks: [globalThis.Number(s.foo)] })
-      }),
-      { start: "map" }
-    )
-    const ran = graph.thread("ran")
-    assert.deepStrictEqual(yield* ran.invoke({ foo: "" }), { foo: "map", tasks: [0, 1, 2] })
-    const updated = graph.thread("updated")
-    yield* updated.updateAll([
-      [{ values: { foo: "" }, asNode: "__input__" }],
-      [{ values: { foo: "" }, asNode: START }],
-      [{
-        values: Command.make({ update: { foo: "map" }, goto: [0, 1, 2].map((index) => Send.make("task", { foo: String(index), tasks: [] })) }),
-        asNode: "map"
-      }],
-      [{ values: { tasks: [0] }, asNode: "task" }, { values: { tasks: [1] }, asNode: "task" }, { values: { tasks: [2] }, asNode: "task" }]
-    ])
-    const plain = (snapshots: Snapshots) => snapshots.map(({ next, step, values }) => [step, next, values])
-    assert.deepStrictEqual(plain(yield* updated.history()), plain(yield* ran.history()))
-  }))
+behaves(
+  "LG#95 Sends in a Command may be an update, and several updates of one node are its Sends",
+  () =>
+    Effect.gen(function*() {
+      const graph = StateGraph.make(
+        "map",
+        StateGraph.nodes(Tasks, {
+          map: () =>
+            Effect.succeed(Command.make({
+              update: { foo: "map" },
+              goto: [0, 1, 2].map((index) => Send.make("task", { foo: String(index), tasks: [] }))
+            })),
+          task: (s) => ({ tasks: [globalThis.Number(s.foo)] })
+        }),
+        { start: "map" }
+      )
+      const ran = graph.thread("ran")
+      assert.deepStrictEqual(yield* ran.invoke({ foo: "" }), { foo: "map", tasks: [0, 1, 2] })
+      const updated = graph.thread("updated")
+      yield* updated.updateAll([
+        [{ values: { foo: "" }, asNode: "__input__" }],
+        [{ values: { foo: "" }, asNode: START }],
+        [{
+          values: Command.make({
+            update: { foo: "map" },
+            goto: [0, 1, 2].map((index) => Send.make("task", { foo: String(index), tasks: [] }))
+          }),
+          asNode: "map"
+        }],
+        [{ values: { tasks: [0] }, asNode: "task" }, { values: { tasks: [1] }, asNode: "task" }, {
+          values: { tasks: [2] },
+          asNode: "task"
+        }]
+      ])
+      const plain = (snapshots: Snapshots) => snapshots.map(({ next, step, values }) => [step, next, values])
+      assert.deepStrictEqual(plain(yield* updated.history()), plain(yield* ran.history()))
+    })
+)
 
 const sends = StateGraph.make(
   "sends",
   StateGraph.nodes(Log, {
     work: Node.make({
       input: Schema.Struct({ x: Schema.Int }),
-      run: ({ x }) => x === 0 ? Effect.map(Ask.ask(`zero?`), (answer) => ({ log: [answer] })) : Effect.succeed({ log: [`work ${x}`] })
+      run: ({ x }) =>
+        x === 0 ? Effect.map(Ask.ask(`zero?`), (answer) => ({ log: [answer] })) : Effect.succeed({ log: [`work ${x}`] })
     }),
     free: () => ({ log: ["free"] }),
     choose: () => Effect.succeed(Command.make({ update: { log: ["choose"] }, goto: Send.make("work", { x: 9 }) }))
@@ -197,78 +260,103 @@ const sends = StateGraph.make(
   { start: StateGraph.route(["work"], () => [1, 0, 2].map((x) => Send.make("work", { x }))) }
 )
 
-behaves("L19 Sends that wait go on waiting when others come from outside: by a Command, an answer, an update", () =>
-  Effect.gen(function*() {
-    const stopped = sends.thread("stopped")
-    yield* Effect.flip(stopped.invoke({}, { before: ["work"] }))
-    yield* stopped.update({ log: ["update"] }, { asNode: "free" })
-    yield* stopped.update(Command.make({ update: { log: ["choose"] }, goto: Send.make("work", { x: 9 }) }), { asNode: "choose" })
-    assert.deepStrictEqual((yield* stopped.state()).next, ["work", "work", "work", "work"])
-    yield* paused(stopped.invoke(Command.make({ goto: [Send.make("work", { x: 8 }), "free"] })))
-    assert.deepStrictEqual((yield* stopped.resume(Ask.reply("zero"))).log, [
-      "update",
-      "choose",
-      "free",
-      "work 1",
-      "zero",
-      "work 2",
-      "work 9",
-      "work 8"
-    ])
-    const answered = sends.thread("answered")
-    yield* paused(answered.invoke({}))
-    assert.deepStrictEqual(
-      (yield* answered.resume(Ask.reply("zero"), { goto: Send.make("work", { x: 7 }) })).log,
-      ["work 1", "zero", "work 2", "work 7"]
-    )
-  }))
+behaves(
+  "L19 Sends that wait go on waiting when others come from outside: by a Command, an answer, an update",
+  () =>
+    Effect.gen(function*() {
+      const stopped = sends.thread("stopped")
+      yield* Effect.flip(stopped.invoke({}, { before: ["work"] }))
+      yield* stopped.update({ log: ["update"] }, { asNode: "free" })
+      yield* stopped.update(Command.make({ update: { log: ["choose"] }, goto: Send.make("work", { x: 9 }) }), {
+        asNode: "choose"
+      })
+      assert.deepStrictEqual((yield* stopped.state()).next, ["work", "work", "work", "work"])
+      yield* paused(stopped.invoke(Command.make({ goto: [Send.make("work", { x: 8 }), "free"] })))
+      assert.deepStrictEqual((yield* stopped.resume(Ask.reply("zero"))).log, [
+        "update",
+        "choose",
+        "free",
+        "work 1",
+        "zero",
+        "work 2",
+        "work 9",
+        "work 8"
+      ])
+      const answered = sends.thread("answered")
+      yield* paused(answered.invoke({}))
+      assert.deepStrictEqual(
+        (yield* answered.resume(Ask.reply("zero"), { goto: Send.make("work", { x: 7 }) })).log,
+        ["work 1", "zero", "work 2", "work 7"]
+      )
+    })
+)
 
-behaves("L19 an update as a node with Sends takes the place of the first that is unfinished; the others keep theirs", () =>
-  Effect.gen(function*() {
-    const thread = sends.thread("t")
-    yield* paused(thread.invoke({}))
-    // The first and the third are done, the second asks.
-    yield* thread.update({ log: ["zero by hand"] }, { asNode: "work" })
-    const state = yield* thread.state()
-    assert.deepStrictEqual([state.values, state.next, state.requests], [{ log: ["zero by hand", "work 1", "work 2"] }, [], []])
-    assert.deepStrictEqual(state.tasks.map(({ id, result }) => [id, result]), [
-      ["send:0000000000:work", { log: [["work 1"]] }],
-      ["send:0000000002:work", { log: [["work 2"]] }]
-    ])
-    assert.deepStrictEqual((yield* thread.continue()).log, ["zero by hand", "work 1", "work 2"])
-    const stopped = sends.thread("stopped")
-    yield* Effect.flip(stopped.invoke({}, { before: ["work"] }))
-    yield* stopped.updateAll([[{ values: { log: ["one"] }, asNode: "work" }, { values: { log: ["zero"] }, asNode: "work" }]])
-    assert.deepStrictEqual((yield* stopped.state()).next, ["work"])
-    assert.deepStrictEqual((yield* stopped.continue()).log, ["one", "zero", "work 2"])
-  }))
+behaves(
+  "L19 an update as a node with Sends takes the place of the first that is unfinished; the others keep theirs",
+  () =>
+    Effect.gen(function*() {
+      const thread = sends.thread("t")
+      yield* paused(thread.invoke({}))
+      // The first and the third are done, the second asks.
+      yield* thread.update({ log: ["zero by hand"] }, { asNode: "work" })
+      const state = yield* thread.state()
+      assert.deepStrictEqual([state.values, state.next, state.requests], [
+        { log: ["zero by hand", "work 1", "work 2"] },
+        [],
+        []
+      ])
+      assert.deepStrictEqual(state.tasks.map(({ id, result }) => [id, result]), [
+        ["send:0000000000:work", { log: [["work 1"]] }],
+        ["send:0000000002:work", { log: [["work 2"]] }]
+      ])
+      assert.deepStrictEqual((yield* thread.continue()).log, ["zero by hand", "work 1", "work 2"])
+      const stopped = sends.thread("stopped")
+      yield* Effect.flip(stopped.invoke({}, { before: ["work"] }))
+      yield* stopped.updateAll([[{ values: { log: ["one"] }, asNode: "work" }, {
+        values: { log: ["zero"] },
+        asNode: "work"
+      }]])
+      assert.deepStrictEqual((yield* stopped.state()).next, ["work"])
+      assert.deepStrictEqual((yield* stopped.continue()).log, ["one", "zero", "work 2"])
+    })
+)
 
-behaves("L19 an update without a node acts as the one that ran last, and says so when there are several", () =>
-  Effect.gen(function*() {
-    const thread = chain().thread("t")
-    yield* thread.invoke({})
-    const history = yield* thread.history()
-    yield* thread.update({ log: ["x"] }, { checkpoint: history[2]!.checkpoint })
-    assert.deepStrictEqual((yield* thread.state()).next, ["b"])
-    const fan = StateGraph.make("fan", StateGraph.nodes(Log, { a: () => ({ log: ["a"] }), b: () => ({ log: ["b"] }) }), { start: ["a", "b"] })
-    yield* fan.thread("fan").invoke({})
-    assert.deepStrictEqual(
-      yield* Effect.flip(fan.thread("fan").update({ log: ["x"] })),
-      new GraphError.AmbiguousUpdate({ nodes: ["a", "b"] })
-    )
-    assert.deepStrictEqual((yield* fan.thread("fan").history()).length, 3)
-  }))
+behaves(
+  "L19 an update without a node acts as the one that ran last, and says so when there are several",
+  () =>
+    Effect.gen(function*() {
+      const thread = chain().thread("t")
+      yield* thread.invoke({})
+      const history = yield* thread.history()
+      yield* thread.update({ log: ["x"] }, { checkpoint: history[2]!.checkpoint })
+      assert.deepStrictEqual((yield* thread.state()).next, ["b"])
+      const fan = StateGraph.make(
+        "fan",
+        StateGraph.nodes(Log, { a: () => ({ log: ["a"] }), b: () => ({ log: ["b"] }) }),
+        { start: ["a", "b"] }
+      )
+      yield* fan.thread("fan").invoke({})
+      assert.deepStrictEqual(
+        yield* Effect.flip(fan.thread("fan").update({ log: ["x"] })),
+        new GraphError.AmbiguousUpdate({ nodes: ["a", "b"] })
+      )
+      assert.deepStrictEqual((yield* fan.thread("fan").history()).length, 3)
+    })
+)
 
-behaves("L19 the first update of a thread acts as its start, or as the node that it names", () =>
-  Effect.gen(function*() {
-    const thread = foos().thread("t")
-    yield* thread.update({ foo: "first" })
-    assert.deepStrictEqual(shapes(yield* thread.history()), [[0, "update", "node_a", { foo: "first", baz: "" }]])
-    assert.deepStrictEqual(yield* thread.continue(), { foo: "b", baz: "" })
-    const later = foos().thread("later")
-    yield* later.update({ foo: "x" }, { asNode: "node_a" })
-    assert.deepStrictEqual((yield* later.state()).next, ["node_b"])
-  }))
+behaves(
+  "L19 the first update of a thread acts as its start, or as the node that it names",
+  () =>
+    Effect.gen(function*() {
+      const thread = foos().thread("t")
+      yield* thread.update({ foo: "first" })
+      assert.deepStrictEqual(shapes(yield* thread.history()), [[0, "update", "node_a", { foo: "first", baz: "" }]])
+      assert.deepStrictEqual(yield* thread.continue(), { foo: "b", baz: "" })
+      const later = foos().thread("later")
+      yield* later.update({ foo: "x" }, { asNode: "node_a" })
+      assert.deepStrictEqual((yield* later.state()).next, ["node_b"])
+    })
+)
 
 behaves("L19 an update as END ends what was left to run and keeps what had finished", () =>
   Effect.gen(function*() {
@@ -289,7 +377,13 @@ behaves("L19 an update as END ends what was left to run and keeps what had finis
     yield* paused(thread.invoke({}))
     yield* thread.update(undefined, { asNode: END })
     const state = yield* thread.state()
-    assert.deepStrictEqual([state.values, state.next, state.requests, state.source, state.step], [{ log: ["done"] }, [], [], "update", 1])
+    assert.deepStrictEqual([state.values, state.next, state.requests, state.source, state.step], [
+      { log: ["done"] },
+      [],
+      [],
+      "update",
+      1
+    ])
     assert.deepStrictEqual(yield* thread.continue(), { log: ["done"] })
     assert.deepStrictEqual(runs, ["done"])
     // The thread is free for the next input.
@@ -300,74 +394,91 @@ behaves("L19 an update as END ends what was left to run and keeps what had finis
 // Metadata, history
 // ---------------------------------------------------------------------------
 
-behaves("LG#99 the metadata of a run stands with every checkpoint that it makes, and with no other", () =>
-  Effect.gen(function*() {
-    const thread = chain().thread("t")
-    yield* Effect.flip(thread.invoke({}, { metadata: { user: "ada", test: 1 }, after: ["a"] }))
-    yield* thread.continue({ metadata: { user: "bob" } })
-    const history = yield* thread.history()
-    assert.deepStrictEqual(history.map(({ metadata, step }) => [step, metadata]), [
-      [3, { user: "bob" }],
-      [2, { user: "bob" }],
-      [1, { user: "ada", test: 1 }],
-      [0, { user: "ada", test: 1 }],
-      [-1, { user: "ada", test: 1 }]
-    ])
-    const steps = (snapshots: Snapshots) => snapshots.map(({ step }) => step)
-    assert.deepStrictEqual(steps(yield* thread.history({ metadata: { user: "bob" } })), [3, 2])
-    assert.deepStrictEqual(steps(yield* thread.history({ metadata: { user: "ada", test: 1 } })), [1, 0, -1])
-    assert.deepStrictEqual(steps(yield* thread.history({ metadata: { user: "ada", test: 2 } })), [])
-    assert.deepStrictEqual(steps(yield* thread.history({ metadata: { other: undefined } })), [])
-  }))
+behaves(
+  "LG#99 the metadata of a run stands with every checkpoint that it makes, and with no other",
+  () =>
+    Effect.gen(function*() {
+      const thread = chain().thread("t")
+      yield* Effect.flip(thread.invoke({}, { metadata: { user: "ada", test: 1 }, after: ["a"] }))
+      yield* thread.continue({ metadata: { user: "bob" } })
+      const history = yield* thread.history()
+      assert.deepStrictEqual(history.map(({ metadata, step }) => [step, metadata]), [
+        [3, { user: "bob" }],
+        [2, { user: "bob" }],
+        [1, { user: "ada", test: 1 }],
+        [0, { user: "ada", test: 1 }],
+        [-1, { user: "ada", test: 1 }]
+      ])
+      const steps = (snapshots: Snapshots) => snapshots.map(({ step }) => step)
+      assert.deepStrictEqual(steps(yield* thread.history({ metadata: { user: "bob" } })), [3, 2])
+      assert.deepStrictEqual(steps(yield* thread.history({ metadata: { user: "ada", test: 1 } })), [1, 0, -1])
+      assert.deepStrictEqual(steps(yield* thread.history({ metadata: { user: "ada", test: 2 } })), [])
+      assert.deepStrictEqual(steps(yield* thread.history({ metadata: { other: undefined } })), [])
+    })
+)
 
-behaves("history is newest first; its limit counts what its filters leave, and `before` is not included", () =>
-  Effect.gen(function*() {
-    const thread = chain().thread("t")
-    yield* thread.invoke({})
-    yield* thread.invoke({})
-    const all = yield* thread.history()
-    const steps = (snapshots: Snapshots) => snapshots.map(({ step }) => step)
-    assert.deepStrictEqual(steps(all), [8, 7, 6, 5, 4, 3, 2, 1, 0, -1])
-    assert.deepStrictEqual(steps(yield* thread.history({ limit: 3 })), [8, 7, 6])
-    assert.deepStrictEqual(steps(yield* thread.history({ limit: 0 })), [])
-    assert.deepStrictEqual(steps(yield* thread.history({ limit: 100 })).length, 10)
-    assert.deepStrictEqual(steps(yield* thread.history({ before: all[3]!.checkpoint, limit: 2 })), [4, 3])
-    assert.deepStrictEqual(steps(yield* thread.history({ before: all.at(-1)!.checkpoint })), [])
-    assert.deepStrictEqual(steps(yield* thread.history({ before: "0".repeat(32) })), [])
-    assert.deepStrictEqual(steps(yield* thread.history({ source: "input" })), [4, -1])
-    assert.deepStrictEqual(steps(yield* thread.history({ source: "input", limit: 1 })), [4])
-    assert.deepStrictEqual(steps(yield* thread.history({ source: "loop", limit: 2, before: all[2]!.checkpoint })), [5, 3])
-    assert.deepStrictEqual(steps(yield* thread.history({ step: 3 })), [3])
-    assert.deepStrictEqual(steps(yield* thread.history({ branch: 2 })), [])
-    yield* thread.fork(all[3]!.checkpoint)
-    assert.deepStrictEqual(steps(yield* thread.history({ branch: 2 })), [6])
-    assert.deepStrictEqual(steps(yield* thread.history({ source: "fork" })), [6])
-  }))
+behaves(
+  "history is newest first; its limit counts what its filters leave, and `before` is not included",
+  () =>
+    Effect.gen(function*() {
+      const thread = chain().thread("t")
+      yield* thread.invoke({})
+      yield* thread.invoke({})
+      const all = yield* thread.history()
+      const steps = (snapshots: Snapshots) => snapshots.map(({ step }) => step)
+      assert.deepStrictEqual(steps(all), [8, 7, 6, 5, 4, 3, 2, 1, 0, -1])
+      assert.deepStrictEqual(steps(yield* thread.history({ limit: 3 })), [8, 7, 6])
+      assert.deepStrictEqual(steps(yield* thread.history({ limit: 0 })), [])
+      assert.deepStrictEqual(steps(yield* thread.history({ limit: 100 })).length, 10)
+      assert.deepStrictEqual(steps(yield* thread.history({ before: all[3]!.checkpoint, limit: 2 })), [4, 3])
+      assert.deepStrictEqual(steps(yield* thread.history({ before: all.at(-1)!.checkpoint })), [])
+      assert.deepStrictEqual(steps(yield* thread.history({ before: "0".repeat(32) })), [])
+      assert.deepStrictEqual(steps(yield* thread.history({ source: "input" })), [4, -1])
+      assert.deepStrictEqual(steps(yield* thread.history({ source: "input", limit: 1 })), [4])
+      assert.deepStrictEqual(steps(yield* thread.history({ source: "loop", limit: 2, before: all[2]!.checkpoint })), [
+        5,
+        3
+      ])
+      assert.deepStrictEqual(steps(yield* thread.history({ step: 3 })), [3])
+      assert.deepStrictEqual(steps(yield* thread.history({ branch: 2 })), [])
+      yield* thread.fork(all[3]!.checkpoint)
+      assert.deepStrictEqual(steps(yield* thread.history({ branch: 2 })), [6])
+      assert.deepStrictEqual(steps(yield* thread.history({ source: "fork" })), [6])
+    })
+)
 
-behaves("LG#101 a graph that writes nothing stops after each node; the history depends on the durability, the way does not", () =>
-  Effect.gen(function*() {
-    const graph = StateGraph.make(
-      "nothing",
-      StateGraph.nodes(Log, { step_1: () => Effect.void, step_2: () => undefined, step_3: () => ({}) }),
-      { start: "step_1", edges: { step_1: "step_2", step_2: "step_3" } }
-    )
-    for (const [durability, counts] of [["sync", [3, 4, 5]], ["async", [3, 4, 5]], ["exit", [1, 2, 3]]] as const) {
-      const thread = graph.thread(durability)
-      const seen: Array<readonly [ReadonlyArray<string>, number]> = []
-      const look = Effect.gen(function*() {
-        seen.push([(yield* thread.state()).next, (yield* thread.history()).length])
-      })
-      assert.strictEqual((yield* Effect.flip(thread.invoke({}, { after: ["*"], durability })))._tag, "GraphBreakpoint")
-      yield* look
-      assert.strictEqual((yield* Effect.flip(thread.continue({ after: ["*"], durability })))._tag, "GraphBreakpoint")
-      yield* look
-      assert.deepStrictEqual(yield* thread.continue({ after: ["*"], durability }), { log: [] })
-      yield* look
-      assert.deepStrictEqual(seen, [[["step_2"], counts[0]], [["step_3"], counts[1]], [[], counts[2]]])
-    }
-  }))
+behaves(
+  "LG#101 a graph that writes nothing stops after each node; the history depends on the durability, the way does not",
+  () =>
+    Effect.gen(function*() {
+      const graph = StateGraph.make(
+        "nothing",
+        StateGraph.nodes(Log, { step_1: () => Effect.void, step_2: () => undefined, step_3: () => ({}) }),
+        { start: "step_1", edges: { step_1: "step_2", step_2: "step_3" } }
+      )
+      for (const [durability, counts] of [["sync", [3, 4, 5]], ["async", [3, 4, 5]], ["exit", [1, 2, 3]]] as const) {
+        const thread = graph.thread(durability)
+        const seen: Array<readonly [ReadonlyArray<string>, number]> = []
+        const look = Effect.gen(function*() {
+          seen.push([(yield* thread.state()).next, (yield* thread.history()).length])
+        })
+        assert.strictEqual(
+          (yield* Effect.flip(thread.invoke({}, { after: ["*"], durability })))._tag,
+          "GraphBreakpoint"
+        )
+        yield* look
+        assert.strictEqual((yield* Effect.flip(thread.continue({ after: ["*"], durability })))._tag, "GraphBreakpoint")
+        yield* look
+        assert.deepStrictEqual(yield* thread.continue({ after: ["*"], durability }), { log: [] })
+        yield* look
+        assert.deepStrictEqual(seen, [[["step_2"], counts[0]], [["step_3"], counts[1]], [[], counts[2]]])
+      }
+    })
+)
 
-class Foos extends State.make({ foo: Channel.reducer({ value: Schema.String, initial: () => "", reduce: (a: string, b: string) => a + b }) }) {}
+class Foos extends State.make({
+  foo: Channel.reducer({ value: Schema.String, initial: () => "", reduce: (a: string, b: string) => a + b })
+}) {}
 
 const piped = (before?: ReadonlyArray<string>) =>
   StateGraph.make(
@@ -377,53 +488,70 @@ const piped = (before?: ReadonlyArray<string>) =>
     before === undefined ? {} : { before }
   )
 
-behaves("LG#102 a breakpoint of the graph stops a run before its node, and going on passes it", () =>
-  Effect.gen(function*() {
-    const thread = piped(["node1"]).thread("t")
-    assert.deepStrictEqual(
-      yield* Effect.flip(thread.invoke({ foo: "abc" })),
-      new GraphError.GraphBreakpoint({ when: "before", nodes: ["node1"], next: ["node1"] })
-    )
-    assert.deepStrictEqual(yield* thread.continue(), { foo: "abc|node-1|node-2" })
-  }))
-
-behaves("LG#102 a Command with a target from outside runs the target beside what stood at the breakpoint", () =>
-  Effect.gen(function*() {
-    const thread = piped(["node1"]).thread("t")
-    yield* Effect.flip(thread.invoke({ foo: "abc" }))
-    assert.deepStrictEqual(yield* thread.invoke(Command.make({ goto: "node2" })), { foo: "abc|node-1|node-2|node-2" })
-  }))
-
-behaves("LG#83 a thread whose node failed is where it was; a new input has to say that it drops what is left", () =>
-  Effect.gen(function*() {
-    for (const [durability, checkpoints] of [["sync", 6], ["async", 6], ["exit", 2]] as const) {
-      let attempt = 0
-      const graph = StateGraph.make(
-        "recovery",
-        StateGraph.nodes(Log, {
-          node1: () => Effect.suspend(() => ++attempt < 2 ? Effect.fail(new Failed({ at: attempt })) : Effect.succeed({ log: ["node1"] })),
-          node2: () => ({ log: ["node2"] })
-        }),
-        { start: "node1", edges: { node1: "node2" } }
-      )
-      const thread = graph.thread(durability)
-      assert.deepStrictEqual(yield* Effect.flip(thread.invoke({ log: ["start"] }, { durability })), new Failed({ at: 1 }))
-      const state = yield* thread.state()
-      assert.deepStrictEqual([state.values, state.next, state.tasks.map(({ error, node }) => [node, error])], [
-        { log: ["start"] },
-        ["node1"],
-        [["node1", "Failed"]]
-      ])
+behaves(
+  "LG#102 a breakpoint of the graph stops a run before its node, and going on passes it",
+  () =>
+    Effect.gen(function*() {
+      const thread = piped(["node1"]).thread("t")
       assert.deepStrictEqual(
-        yield* Effect.flip(thread.invoke({}, { durability })),
-        new GraphError.PendingWork({ thread: durability, next: ["node1"], requests: [] })
+        yield* Effect.flip(thread.invoke({ foo: "abc" })),
+        new GraphError.GraphBreakpoint({ when: "before", nodes: ["node1"], next: ["node1"] })
       )
-      assert.deepStrictEqual(yield* thread.invoke({}, { durability, pending: "discard" }), { log: ["start", "node1", "node2"] })
-      assert.strictEqual((yield* thread.history()).length, checkpoints)
-      yield* thread.delete
-      assert.strictEqual((yield* Effect.flip(thread.state()))._tag, "UnknownThread")
-    }
-  }))
+      assert.deepStrictEqual(yield* thread.continue(), { foo: "abc|node-1|node-2" })
+    })
+)
+
+behaves(
+  "LG#102 a Command with a target from outside runs the target beside what stood at the breakpoint",
+  () =>
+    Effect.gen(function*() {
+      const thread = piped(["node1"]).thread("t")
+      yield* Effect.flip(thread.invoke({ foo: "abc" }))
+      assert.deepStrictEqual(yield* thread.invoke(Command.make({ goto: "node2" })), { foo: "abc|node-1|node-2|node-2" })
+    })
+)
+
+behaves(
+  "LG#83 a thread whose node failed is where it was; a new input has to say that it drops what is left",
+  () =>
+    Effect.gen(function*() {
+      for (const [durability, checkpoints] of [["sync", 6], ["async", 6], ["exit", 2]] as const) {
+        let attempt = 0
+        const graph = StateGraph.make(
+          "recovery",
+          StateGraph.nodes(Log, {
+            node1: () =>
+              Effect.suspend(() =>
+                ++attempt < 2 ? Effect.fail(new Failed({ at: attempt })) : Effect.succeed({ log: ["node1"] })
+              ),
+            node2: () => ({ log: ["node2"] })
+          }),
+          { start: "node1", edges: { node1: "node2" } }
+        )
+        const thread = graph.thread(durability)
+        assert.deepStrictEqual(
+          yield* Effect.flip(thread.invoke({ log: ["start"] }, { durability })),
+          new Failed({ at: 1 })
+        )
+        const state = yield* thread.state()
+        assert.deepStrictEqual([state.values, state.next, state.tasks.map(({ error, node }) => [node, error])], [
+          { log: ["start"] },
+          ["node1"],
+          [["node1", "Failed"]]
+        ])
+        assert.deepStrictEqual(
+          yield* Effect.flip(thread.invoke({}, { durability })),
+          new GraphError.PendingWork({ thread: durability, next: ["node1"], requests: [] })
+        )
+        assert.deepStrictEqual(yield* thread.invoke({}, { durability, pending: "discard" }), {
+          log: ["start", "node1", "node2"]
+        })
+        assert.strictEqual((yield* thread.history()).length, checkpoints)
+        yield* thread.delete
+        assert.strictEqual((yield* Effect.flip(thread.state()))._tag, "UnknownThread")
+      }
+    })
+)
 
 behaves("LG#105 graphs inside a task are as durable as the run around them", () =>
   Effect.gen(function*() {
@@ -444,22 +572,28 @@ behaves("LG#105 graphs inside a task are as durable as the run around them", () 
 // Deleting
 // ---------------------------------------------------------------------------
 
-behaves("LG#100 deleting a thread removes all of it, of graphs inside too, and nothing of another", () =>
-  Effect.gen(function*() {
-    const saver = yield* Checkpointer.Checkpointer
-    const graph = StateGraph.make("parent", StateGraph.nodes(Log, { child: asking() }), { start: "child" })
-    for (const id of ["gone", "kept"]) yield* paused(graph.thread(id).invoke({}))
-    const kept = yield* rowsOf("kept", ["", "child"])
-    yield* graph.thread("gone").delete
-    for (const namespace of ["", "child"]) assert.deepStrictEqual(yield* saver.list("gone", namespace, {}), [])
-    assert.deepStrictEqual(yield* saver.threads, ["kept"])
-    assert.deepStrictEqual(yield* rowsOf("kept", ["", "child"]), kept)
-    assert.deepStrictEqual(yield* Effect.flip(graph.thread("gone").resume(Ask.reply("x"))), new GraphError.UnknownThread({ thread: "gone" }))
-    // Deleting what is not there is no failure, and the id can be used again.
-    yield* graph.thread("gone").delete
-    yield* paused(graph.thread("gone").invoke({}))
-    assert.deepStrictEqual(yield* graph.thread("gone").resume(Ask.reply("anew")), { log: ["anew"] })
-  }))
+behaves(
+  "LG#100 deleting a thread removes all of it, of graphs inside too, and nothing of another",
+  () =>
+    Effect.gen(function*() {
+      const saver = yield* Checkpointer.Checkpointer
+      const graph = StateGraph.make("parent", StateGraph.nodes(Log, { child: asking() }), { start: "child" })
+      for (const id of ["gone", "kept"]) yield* paused(graph.thread(id).invoke({}))
+      const kept = yield* rowsOf("kept", ["", "child"])
+      yield* graph.thread("gone").delete
+      for (const namespace of ["", "child"]) assert.deepStrictEqual(yield* saver.list("gone", namespace, {}), [])
+      assert.deepStrictEqual(yield* saver.threads, ["kept"])
+      assert.deepStrictEqual(yield* rowsOf("kept", ["", "child"]), kept)
+      assert.deepStrictEqual(
+        yield* Effect.flip(graph.thread("gone").resume(Ask.reply("x"))),
+        new GraphError.UnknownThread({ thread: "gone" })
+      )
+      // Deleting what is not there is no failure, and the id can be used again.
+      yield* graph.thread("gone").delete
+      yield* paused(graph.thread("gone").invoke({}))
+      assert.deepStrictEqual(yield* graph.thread("gone").resume(Ask.reply("anew")), { log: ["anew"] })
+    })
+)
 
 // ---------------------------------------------------------------------------
 // Law 14: two runners
@@ -484,101 +618,142 @@ const meeting = (write: () => string) =>
     )
   })
 
-behaves("L14 of two runs on one thread exactly one commits, the other is told who was first", () =>
-  Effect.gen(function*() {
-    for (const [name, write] of [["same result", () => "met"], ["other results", (() => (n => () => `met ${++n}`)(0))()]] as const) {
-      const graph = yield* meeting(write)
-      const thread = graph.thread(name)
-      yield* Effect.flip(thread.invoke({}, { after: ["first"] }))
-      const head = (yield* thread.state()).checkpoint
-      const runs = yield* Effect.forEach([1, 2], () => Effect.forkChild(Effect.result(graph.thread(name).continue())))
-      const results = yield* Effect.forEach(runs, (fiber) => Fiber.join(fiber))
-      const won = results.filter((result) => result._tag === "Success")
-      const lost = results.filter((result) => result._tag === "Failure")
-      assert.deepStrictEqual([won.length, lost.length], [1, 1])
-      const state = yield* thread.state()
-      assert.deepStrictEqual(won[0]!.success, state.values)
+behaves(
+  "L14 of two runs on one thread exactly one commits, the other is told who was first",
+  () =>
+    Effect.gen(function*() {
+      for (
+        const [name, write] of [["same result", () => "met"], [
+          "other results",
+          (() => ((n) => () => `met ${++n}`)(0))()
+        ]] as const
+      ) {
+        const graph = yield* meeting(write)
+        const thread = graph.thread(name)
+        yield* Effect.flip(thread.invoke({}, { after: ["first"] }))
+        const head = (yield* thread.state()).checkpoint
+        const runs = yield* Effect.forEach([1, 2], () => Effect.forkChild(Effect.result(graph.thread(name).continue())))
+        const results = yield* Effect.forEach(runs, (fiber) => Fiber.join(fiber))
+        const won = results.filter((result) => result._tag === "Success")
+        const lost = results.filter((result) => result._tag === "Failure")
+        assert.deepStrictEqual([won.length, lost.length], [1, 1])
+        const state = yield* thread.state()
+        assert.deepStrictEqual(won[0]!.success, state.values)
+        assert.deepStrictEqual(
+          lost[0]!.failure,
+          new GraphError.ThreadConflict({ thread: name, branch: 1, expected: head, found: state.checkpoint })
+        )
+        assert.strictEqual(state.values.log.length, 2)
+        assert.deepStrictEqual((yield* thread.history()).map(({ step }) => step), [2, 1, 0, -1])
+        // The loser reads, and decides again.
+        assert.deepStrictEqual(yield* thread.continue(), state.values)
+      }
+    })
+)
+
+behaves(
+  "L14 two first inputs on one thread: one runs, the other is refused before any of its nodes ran",
+  () =>
+    Effect.gen(function*() {
+      const saver = yield* Checkpointer.Checkpointer
+      const arrived = yield* Deferred.make<void>()
+      let waiting = 0
+      const runs: Array<string> = []
+      // Both look at the thread before either commits.
+      const together = Checkpointer.Checkpointer.of({
+        ...saver,
+        commit: (thread, commit) =>
+          commit.checkpoint.step !== -1
+            ? saver.commit(thread, commit)
+            : Effect.andThen(
+              Effect.andThen(
+                ++waiting === 2 ? Deferred.succeed(arrived, undefined) : Effect.void,
+                Deferred.await(arrived)
+              ),
+              saver.commit(thread, commit)
+            )
+      })
+      const fibers = yield* Effect.forEach([1, 2], () =>
+        Effect.forkChild(
+          Effect.provideService(Effect.result(chain(runs).thread("t").invoke({})), Checkpointer.Checkpointer, together)
+        ))
+      const results = yield* Effect.forEach(fibers, (fiber) => Fiber.join(fiber))
       assert.deepStrictEqual(
-        lost[0]!.failure,
-        new GraphError.ThreadConflict({ thread: name, branch: 1, expected: head, found: state.checkpoint })
+        results.map(({ _tag }) => _tag).toSorted(),
+        ["Failure", "Success"]
       )
-      assert.strictEqual(state.values.log.length, 2)
-      assert.deepStrictEqual((yield* thread.history()).map(({ step }) => step), [2, 1, 0, -1])
-      // The loser reads, and decides again.
-      assert.deepStrictEqual(yield* thread.continue(), state.values)
-    }
-  }))
+      const lost = results.find((result) => result._tag === "Failure")!
+      assert.strictEqual(lost._tag === "Failure" ? lost.failure._tag : "", "ThreadConflict")
+      assert.deepStrictEqual(runs, ["a", "b", "c"])
+      assert.strictEqual((yield* chain().thread("t").history()).length, 5)
+    })
+)
 
-behaves("L14 two first inputs on one thread: one runs, the other is refused before any of its nodes ran", () =>
-  Effect.gen(function*() {
-    const saver = yield* Checkpointer.Checkpointer
-    const arrived = yield* Deferred.make<void>()
-    let waiting = 0
-    const runs: Array<string> = []
-    // Both look at the thread before either commits.
-    const together = Checkpointer.Checkpointer.of({
-      ...saver,
-      commit: (thread, commit) =>
-        commit.checkpoint.step !== -1
-          ? saver.commit(thread, commit)
-          : Effect.andThen(
-            Effect.andThen(++waiting === 2 ? Deferred.succeed(arrived, undefined) : Effect.void, Deferred.await(arrived)),
-            saver.commit(thread, commit)
+behaves(
+  "L14 two branches opened at once from one checkpoint: one gets the number, the other is refused",
+  () =>
+    Effect.gen(function*() {
+      const saver = yield* Checkpointer.Checkpointer
+      const thread = chain().thread("t")
+      yield* thread.invoke({})
+      const [, , checkpoint] = (yield* thread.history()).map((snapshot) => snapshot.checkpoint)
+      const arrived = yield* Deferred.make<void>()
+      let waiting = 0
+      const together = Checkpointer.Checkpointer.of({
+        ...saver,
+        commit: (id, commit) =>
+          commit.checkpoint.source !== "fork"
+            ? saver.commit(id, commit)
+            : Effect.andThen(
+              Effect.andThen(
+                ++waiting === 2 ? Deferred.succeed(arrived, undefined) : Effect.void,
+                Deferred.await(arrived)
+              ),
+              saver.commit(id, commit)
+            )
+      })
+      const fibers = yield* Effect.forEach([1, 2], () =>
+        Effect.forkChild(
+          Effect.provideService(
+            Effect.result(chain().thread("t").continue({ checkpoint: checkpoint! })),
+            Checkpointer.Checkpointer,
+            together
           )
+        ))
+      const results = yield* Effect.forEach(fibers, (fiber) => Fiber.join(fiber))
+      assert.deepStrictEqual(
+        results.map((result) => result._tag === "Failure" ? result.failure._tag : "Success").toSorted(),
+        ["Success", "ThreadConflict"]
+      )
+      assert.deepStrictEqual((yield* thread.history({ branch: 2 })).map(({ source }) => source), [
+        "loop",
+        "loop",
+        "fork"
+      ])
+      assert.deepStrictEqual((yield* thread.history({ branch: 3 })).length, 0)
     })
-    const fibers = yield* Effect.forEach([1, 2], () =>
-      Effect.forkChild(Effect.provideService(Effect.result(chain(runs).thread("t").invoke({})), Checkpointer.Checkpointer, together)))
-    const results = yield* Effect.forEach(fibers, (fiber) => Fiber.join(fiber))
-    assert.deepStrictEqual(results.map(({ _tag }) => _tag).toSorted(), ["Failure", "Success"])
-    const lost = results.find((result) => result._tag === "Failure")!
-    assert.strictEqual(lost._tag === "Failure" ? lost.failure._tag : "", "ThreadConflict")
-    assert.deepStrictEqual(runs, ["a", "b", "c"])
-    assert.strictEqual((yield* chain().thread("t").history()).length, 5)
-  }))
+)
 
-behaves("L14 two branches opened at once from one checkpoint: one gets the number, the other is refused", () =>
-  Effect.gen(function*() {
-    const saver = yield* Checkpointer.Checkpointer
-    const thread = chain().thread("t")
-    yield* thread.invoke({})
-    const [, , checkpoint] = (yield* thread.history()).map((snapshot) => snapshot.checkpoint)
-    const arrived = yield* Deferred.make<void>()
-    let waiting = 0
-    const together = Checkpointer.Checkpointer.of({
-      ...saver,
-      commit: (id, commit) =>
-        commit.checkpoint.source !== "fork"
-          ? saver.commit(id, commit)
-          : Effect.andThen(
-            Effect.andThen(++waiting === 2 ? Deferred.succeed(arrived, undefined) : Effect.void, Deferred.await(arrived)),
-            saver.commit(id, commit)
-          )
+behaves(
+  "L14 two updates at once: both are kept one after the other, or one is refused, but none is lost",
+  () =>
+    Effect.gen(function*() {
+      const thread = chain().thread("t")
+      yield* thread.invoke({})
+      const results = yield* Effect.all(
+        ["x", "y"].map((text) => Effect.result(thread.update({ log: [text] }, { asNode: "c" }))),
+        {
+          concurrency: "unbounded"
+        }
+      )
+      const kept = results.filter(({ _tag }) => _tag === "Success").length
+      assert.isAtLeast(kept, 1)
+      for (const result of results) {
+        if (result._tag === "Failure") assert.strictEqual(result.failure._tag, "ThreadConflict")
+      }
+      assert.strictEqual((yield* thread.state()).values.log.length, 3 + kept)
     })
-    const fibers = yield* Effect.forEach([1, 2], () =>
-      Effect.forkChild(
-        Effect.provideService(Effect.result(chain().thread("t").continue({ checkpoint: checkpoint! })), Checkpointer.Checkpointer, together)
-      ))
-    const results = yield* Effect.forEach(fibers, (fiber) => Fiber.join(fiber))
-    assert.deepStrictEqual(
-      results.map((result) => result._tag === "Failure" ? result.failure._tag : "Success").toSorted(),
-      ["Success", "ThreadConflict"]
-    )
-    assert.deepStrictEqual((yield* thread.history({ branch: 2 })).map(({ source }) => source), ["loop", "loop", "fork"])
-    assert.deepStrictEqual((yield* thread.history({ branch: 3 })).length, 0)
-  }))
-
-behaves("L14 two updates at once: both are kept one after the other, or one is refused, but none is lost", () =>
-  Effect.gen(function*() {
-    const thread = chain().thread("t")
-    yield* thread.invoke({})
-    const results = yield* Effect.all(["x", "y"].map((text) => Effect.result(thread.update({ log: [text] }, { asNode: "c" }))), {
-      concurrency: "unbounded"
-    })
-    const kept = results.filter(({ _tag }) => _tag === "Success").length
-    assert.isAtLeast(kept, 1)
-    for (const result of results) if (result._tag === "Failure") assert.strictEqual(result.failure._tag, "ThreadConflict")
-    assert.strictEqual((yield* thread.state()).values.log.length, 3 + kept)
-  }))
+)
 
 behaves("L14 an answer given twice at once is taken once", () =>
   Effect.gen(function*() {
@@ -637,43 +812,57 @@ behaves("L14 start with a key runs a piece of work once, whatever becomes of the
     assert.deepStrictEqual(yield* thread.start({ log: ["in"] }), { log: ["in", "a", "b"] })
     assert.deepStrictEqual([yield* rowsOf("t"), runs.length], [stored, 3])
     // Another key is another piece of work.
-    assert.deepStrictEqual(yield* thread.start({ log: ["next"] }, { key: "two" }), { log: ["in", "a", "b", "next", "a", "b"] })
-    assert.deepStrictEqual(yield* thread.start({ log: ["next"] }, { key: "two" }), { log: ["in", "a", "b", "next", "a", "b"] })
+    assert.deepStrictEqual(yield* thread.start({ log: ["next"] }, { key: "two" }), {
+      log: ["in", "a", "b", "next", "a", "b"]
+    })
+    assert.deepStrictEqual(yield* thread.start({ log: ["next"] }, { key: "two" }), {
+      log: ["in", "a", "b", "next", "a", "b"]
+    })
     assert.strictEqual(runs.length, 5)
   }))
 
-behaves("L14 start of a paused piece of work reports its question again, and its result once it is answered", () =>
-  Effect.gen(function*() {
-    const runs: Array<string> = []
-    const thread = asking(runs).thread("t")
-    const [first] = yield* paused(thread.start({}, { key: "k" }))
-    assert.deepStrictEqual(yield* paused(thread.start({}, { key: "k" })), [first!])
-    assert.deepStrictEqual(runs, ["ask"])
-    assert.deepStrictEqual(
-      yield* Effect.flip(thread.start({}, { key: "other" })),
-      new GraphError.PendingWork({ thread: "t", next: ["ask"], requests: [{ id: first!.id, tag: "Ask", payload: "?" }] })
-    )
-    yield* thread.resume(Ask.reply("yes"))
-    assert.deepStrictEqual(yield* thread.start({}, { key: "k" }), { log: ["yes"] })
-    assert.deepStrictEqual(runs, ["ask", "ask"])
-  }))
+behaves(
+  "L14 start of a paused piece of work reports its question again, and its result once it is answered",
+  () =>
+    Effect.gen(function*() {
+      const runs: Array<string> = []
+      const thread = asking(runs).thread("t")
+      const [first] = yield* paused(thread.start({}, { key: "k" }))
+      assert.deepStrictEqual(yield* paused(thread.start({}, { key: "k" })), [first!])
+      assert.deepStrictEqual(runs, ["ask"])
+      assert.deepStrictEqual(
+        yield* Effect.flip(thread.start({}, { key: "other" })),
+        new GraphError.PendingWork({
+          thread: "t",
+          next: ["ask"],
+          requests: [{ id: first!.id, tag: "Ask", payload: "?" }]
+        })
+      )
+      yield* thread.resume(Ask.reply("yes"))
+      assert.deepStrictEqual(yield* thread.start({}, { key: "k" }), { log: ["yes"] })
+      assert.deepStrictEqual(runs, ["ask", "ask"])
+    })
+)
 
-behaves("L14 the key of a piece of work lasts through updates, branches and branches inside a graph", () =>
-  Effect.gen(function*() {
-    const runs: Array<string> = []
-    const inner = asking(runs)
-    const thread = StateGraph.make("outer", StateGraph.nodes(Log, { inner }), { start: "inner" }).thread("t")
-    yield* paused(thread.start({}, { key: "k" }))
-    yield* thread.update(undefined)
-    assert.strictEqual((yield* paused(thread.start({}, { key: "k" }))).length, 1)
-    yield* thread.fork()
-    assert.strictEqual((yield* paused(thread.start({}, { key: "k" }))).length, 1)
-    const [inside] = yield* thread.at(["inner"]).history()
-    yield* thread.fork(inside!.checkpoint, { path: ["inner"] })
-    assert.strictEqual((yield* paused(thread.start({}, { key: "k" }))).length, 1)
-    assert.deepStrictEqual(yield* thread.resume(Ask.reply("yes")), { log: ["yes"] })
-    assert.deepStrictEqual(yield* thread.start({}, { key: "k" }), { log: ["yes"] })
-  }))
+behaves(
+  "L14 the key of a piece of work lasts through updates, branches and branches inside a graph",
+  () =>
+    Effect.gen(function*() {
+      const runs: Array<string> = []
+      const inner = asking(runs)
+      const thread = StateGraph.make("outer", StateGraph.nodes(Log, { inner }), { start: "inner" }).thread("t")
+      yield* paused(thread.start({}, { key: "k" }))
+      yield* thread.update(undefined)
+      assert.strictEqual((yield* paused(thread.start({}, { key: "k" }))).length, 1)
+      yield* thread.fork()
+      assert.strictEqual((yield* paused(thread.start({}, { key: "k" }))).length, 1)
+      const [inside] = yield* thread.at(["inner"]).history()
+      yield* thread.fork(inside!.checkpoint, { path: ["inner"] })
+      assert.strictEqual((yield* paused(thread.start({}, { key: "k" }))).length, 1)
+      assert.deepStrictEqual(yield* thread.resume(Ask.reply("yes")), { log: ["yes"] })
+      assert.deepStrictEqual(yield* thread.start({}, { key: "k" }), { log: ["yes"] })
+    })
+)
 
 behaves("L14 the same in a stream: start and continue are inputs", () =>
   Effect.gen(function*() {
@@ -697,10 +886,19 @@ behaves("a first run that lacks a key is refused by name, and stores nothing", (
     const thread = graph.thread("t")
     const both = new GraphError.MissingInput({ keys: ["topic", "count"] })
     assert.deepStrictEqual(yield* Effect.flip(thread.invoke({})), both)
-    assert.deepStrictEqual(yield* Effect.flip(thread.invoke({ topic: "x" })), new GraphError.MissingInput({ keys: ["count"] }))
+    assert.deepStrictEqual(
+      yield* Effect.flip(thread.invoke({ topic: "x" })),
+      new GraphError.MissingInput({ keys: ["count"] })
+    )
     assert.deepStrictEqual(yield* Effect.flip(thread.start(untyped({ topic: undefined }))), both)
-    assert.deepStrictEqual((yield* recorded(thread.stream({}, { modes: ["values"] }))), { events: [], end: "MissingInput" })
-    assert.deepStrictEqual(yield* Effect.flip(thread.invoke(Command.make({ update: { topic: "x" }, goto: "a" }))), new GraphError.MissingInput({ keys: ["count"] }))
+    assert.deepStrictEqual(yield* recorded(thread.stream({}, { modes: ["values"] })), {
+      events: [],
+      end: "MissingInput"
+    })
+    assert.deepStrictEqual(
+      yield* Effect.flip(thread.invoke(Command.make({ update: { topic: "x" }, goto: "a" }))),
+      new GraphError.MissingInput({ keys: ["count"] })
+    )
     const saver = yield* Checkpointer.Checkpointer
     assert.deepStrictEqual(yield* saver.threads, [])
     yield* thread.invoke({ topic: "x", count: 1 })
@@ -708,69 +906,91 @@ behaves("a first run that lacks a key is refused by name, and stores nothing", (
     assert.deepStrictEqual(yield* thread.invoke({ count: 2 }), { topic: "x", count: 2, log: ["a", "a"] })
   }))
 
-behaves("unfinished work refuses an input with what it is, however it came to be unfinished; discard drops it", () =>
-  Effect.gen(function*() {
-    const runs: Array<string> = []
-    const thread = asking(runs).thread("paused")
-    const [request] = yield* paused(thread.invoke({ log: ["1"] }))
-    const stored = yield* rowsOf("paused")
-    assert.deepStrictEqual(
-      yield* Effect.flip(thread.invoke({ log: ["2"] })),
-      new GraphError.PendingWork({ thread: "paused", next: ["ask"], requests: [{ id: request!.id, tag: "Ask", payload: "?" }] })
-    )
-    assert.deepStrictEqual((yield* recorded(thread.stream({ log: ["2"] }, { modes: ["values"] }))), { events: [], end: "PendingWork" })
-    assert.deepStrictEqual(yield* rowsOf("paused"), stored)
-    const [fresh] = yield* paused(thread.invoke({ log: ["3"] }, { pending: "discard" }))
-    assert.notStrictEqual(fresh!.id, request!.id)
-    assert.deepStrictEqual((yield* thread.state()).values, { log: ["1", "3"] })
-    assert.strictEqual((yield* thread.state()).branch, 1)
-    const late = yield* Effect.flip(thread.resume(Ask.reply("x", { id: request!.id })))
-    assert.strictEqual(late._tag === "InvalidReply" ? late.reason : late._tag, "Unknown")
-    assert.deepStrictEqual(yield* thread.resume(Ask.reply("yes")), { log: ["1", "3", "yes"] })
-    const stopped = chain().thread("stopped")
-    yield* Effect.flip(stopped.invoke({}, { before: ["b"] }))
-    assert.deepStrictEqual(yield* Effect.flip(stopped.invoke({})), new GraphError.PendingWork({ thread: "stopped", next: ["b"], requests: [] }))
-    assert.deepStrictEqual(yield* stopped.invoke({}, { pending: "discard" }), { log: ["a", "a", "b", "c"] })
-    const limited = chain().thread("limited")
-    assert.deepStrictEqual(yield* Effect.flip(limited.invoke({}, { recursionLimit: 1 })), new GraphError.RecursionLimit({ limit: 1, next: ["b"] }))
-    assert.strictEqual((yield* Effect.flip(limited.invoke({})))._tag, "PendingWork")
-    assert.deepStrictEqual(yield* limited.continue(), { log: ["a", "b", "c"] })
-  }))
+behaves(
+  "unfinished work refuses an input with what it is, however it came to be unfinished; discard drops it",
+  () =>
+    Effect.gen(function*() {
+      const runs: Array<string> = []
+      const thread = asking(runs).thread("paused")
+      const [request] = yield* paused(thread.invoke({ log: ["1"] }))
+      const stored = yield* rowsOf("paused")
+      assert.deepStrictEqual(
+        yield* Effect.flip(thread.invoke({ log: ["2"] })),
+        new GraphError.PendingWork({
+          thread: "paused",
+          next: ["ask"],
+          requests: [{ id: request!.id, tag: "Ask", payload: "?" }]
+        })
+      )
+      assert.deepStrictEqual(yield* recorded(thread.stream({ log: ["2"] }, { modes: ["values"] })), {
+        events: [],
+        end: "PendingWork"
+      })
+      assert.deepStrictEqual(yield* rowsOf("paused"), stored)
+      const [fresh] = yield* paused(thread.invoke({ log: ["3"] }, { pending: "discard" }))
+      assert.notStrictEqual(fresh!.id, request!.id)
+      assert.deepStrictEqual((yield* thread.state()).values, { log: ["1", "3"] })
+      assert.strictEqual((yield* thread.state()).branch, 1)
+      const late = yield* Effect.flip(thread.resume(Ask.reply("x", { id: request!.id })))
+      assert.strictEqual(late._tag === "InvalidReply" ? late.reason : late._tag, "Unknown")
+      assert.deepStrictEqual(yield* thread.resume(Ask.reply("yes")), { log: ["1", "3", "yes"] })
+      const stopped = chain().thread("stopped")
+      yield* Effect.flip(stopped.invoke({}, { before: ["b"] }))
+      assert.deepStrictEqual(
+        yield* Effect.flip(stopped.invoke({})),
+        new GraphError.PendingWork({ thread: "stopped", next: ["b"], requests: [] })
+      )
+      assert.deepStrictEqual(yield* stopped.invoke({}, { pending: "discard" }), { log: ["a", "a", "b", "c"] })
+      const limited = chain().thread("limited")
+      assert.deepStrictEqual(
+        yield* Effect.flip(limited.invoke({}, { recursionLimit: 1 })),
+        new GraphError.RecursionLimit({ limit: 1, next: ["b"] })
+      )
+      assert.strictEqual((yield* Effect.flip(limited.invoke({})))._tag, "PendingWork")
+      assert.deepStrictEqual(yield* limited.continue(), { log: ["a", "b", "c"] })
+    })
+)
 
-behaves("discarding a half finished superstep drops what its finished tasks wrote, and says so in no state", () =>
-  Effect.gen(function*() {
-    const graph = StateGraph.make(
-      "half",
-      StateGraph.nodes(Value, {
-        done: () => ({ value: 10 }),
-        waits: () => Effect.map(Ask.ask("?"), () => ({ value: 100 }))
-      }),
-      { start: ["done", "waits"] }
-    )
-    const thread = graph.thread("t")
-    yield* paused(thread.invoke({ value: 1 }))
-    assert.deepStrictEqual((yield* thread.state()).values, { value: 11 })
-    yield* paused(thread.invoke({ value: 1 }, { pending: "discard" }))
-    assert.deepStrictEqual((yield* thread.state()).values, { value: 12 })
-    assert.deepStrictEqual(yield* thread.resume(Ask.reply("yes")), { value: 112 })
-  }))
+behaves(
+  "discarding a half finished superstep drops what its finished tasks wrote, and says so in no state",
+  () =>
+    Effect.gen(function*() {
+      const graph = StateGraph.make(
+        "half",
+        StateGraph.nodes(Value, {
+          done: () => ({ value: 10 }),
+          waits: () => Effect.map(Ask.ask("?"), () => ({ value: 100 }))
+        }),
+        { start: ["done", "waits"] }
+      )
+      const thread = graph.thread("t")
+      yield* paused(thread.invoke({ value: 1 }))
+      assert.deepStrictEqual((yield* thread.state()).values, { value: 11 })
+      yield* paused(thread.invoke({ value: 1 }, { pending: "discard" }))
+      assert.deepStrictEqual((yield* thread.state()).values, { value: 12 })
+      assert.deepStrictEqual(yield* thread.resume(Ask.reply("yes")), { value: 112 })
+    })
+)
 
 class Value extends State.make({ value: Channel.reduced(Schema.Int, Number.ReducerSum) }) {}
 
-behaves("a thread that never ran is unknown to everything that reads it or goes on, and stays unknown", () =>
-  Effect.gen(function*() {
-    const thread = asking().thread("never")
-    const unknown = new GraphError.UnknownThread({ thread: "never" })
-    assert.deepStrictEqual(yield* Effect.flip(thread.continue()), unknown)
-    assert.deepStrictEqual(yield* Effect.flip(thread.resume(Ask.reply("x"))), unknown)
-    assert.deepStrictEqual(yield* Effect.flip(thread.state()), unknown)
-    assert.deepStrictEqual(yield* Effect.flip(thread.history()), unknown)
-    assert.deepStrictEqual(yield* Effect.flip(thread.fork()), unknown)
-    assert.deepStrictEqual(yield* Effect.flip(thread.at(["ask"]).state()), unknown)
-    assert.deepStrictEqual(yield* Effect.flip(thread.state({ checkpoint: "0".repeat(32) })), unknown)
-    const saver = yield* Checkpointer.Checkpointer
-    assert.deepStrictEqual(yield* saver.threads, [])
-  }))
+behaves(
+  "a thread that never ran is unknown to everything that reads it or goes on, and stays unknown",
+  () =>
+    Effect.gen(function*() {
+      const thread = asking().thread("never")
+      const unknown = new GraphError.UnknownThread({ thread: "never" })
+      assert.deepStrictEqual(yield* Effect.flip(thread.continue()), unknown)
+      assert.deepStrictEqual(yield* Effect.flip(thread.resume(Ask.reply("x"))), unknown)
+      assert.deepStrictEqual(yield* Effect.flip(thread.state()), unknown)
+      assert.deepStrictEqual(yield* Effect.flip(thread.history()), unknown)
+      assert.deepStrictEqual(yield* Effect.flip(thread.fork()), unknown)
+      assert.deepStrictEqual(yield* Effect.flip(thread.at(["ask"]).state()), unknown)
+      assert.deepStrictEqual(yield* Effect.flip(thread.state({ checkpoint: "0".repeat(32) })), unknown)
+      const saver = yield* Checkpointer.Checkpointer
+      assert.deepStrictEqual(yield* saver.threads, [])
+    })
+)
 
 behaves("L23 a malformed thread id is a typed failure everywhere, and odd ids are ids", () =>
   Effect.gen(function*() {
@@ -794,7 +1014,17 @@ behaves("L23 a malformed thread id is a typed failure everywhere, and odd ids ar
     }
     const saver = yield* Checkpointer.Checkpointer
     assert.deepStrictEqual(yield* saver.threads, [])
-    const odd = ["x".repeat(512), "__proto__", "'; drop table heads; --", "a|b:c~d/../e", " ", "\u0000", "👩‍🚀", "Ä", "A\u0308"]
+    const odd = [
+      "x".repeat(512),
+      "__proto__",
+      "'; drop table heads; --",
+      "a|b:c~d/../e",
+      " ",
+      "\u0000",
+      "👩‍🚀",
+      "Ä",
+      "A\u0308"
+    ]
     for (const id of odd) yield* chain().thread(id).invoke({ log: [id] })
     for (const id of odd) assert.deepStrictEqual((yield* chain().thread(id).state()).values.log[0], id)
     assert.deepStrictEqual(yield* saver.threads, odd)
@@ -808,7 +1038,10 @@ behaves("L23 a malformed checkpoint id is one that does not exist", () =>
     yield* thread.invoke({})
     const stored = yield* rowsOf("t")
     for (const checkpoint of ["", "x", "'; --", "__proto__", "0".repeat(100_000)]) {
-      assert.deepStrictEqual(yield* Effect.flip(thread.state({ checkpoint })), new GraphError.UnknownCheckpoint({ thread: "t", checkpoint, path: [] }))
+      assert.deepStrictEqual(
+        yield* Effect.flip(thread.state({ checkpoint })),
+        new GraphError.UnknownCheckpoint({ thread: "t", checkpoint, path: [] })
+      )
       assert.strictEqual((yield* Effect.flip(thread.continue({ checkpoint })))._tag, "UnknownCheckpoint")
     }
     assert.deepStrictEqual(yield* rowsOf("t"), stored)

@@ -5,7 +5,20 @@ import { Channel, END, Node, State, StateGraph } from "superstep"
 import { applyWrites } from "../../src/internal/engine/apply.ts"
 import { type Checkpoint, initial, liveOf, output, values } from "../../src/internal/engine/checkpoint.ts"
 import { plan } from "../../src/internal/engine/plan.ts"
-import { apply, channel, fed, inputOf, next, program, seenAt, superstep, taskWrites, trace, valueAt, versionAt } from "./machine.ts"
+import {
+  apply,
+  channel,
+  fed,
+  inputOf,
+  next,
+  program,
+  seenAt,
+  superstep,
+  taskWrites,
+  trace,
+  valueAt,
+  versionAt
+} from "./machine.ts"
 
 const list = Channel.append(Schema.String)
 class Log extends State.make({ log: list, last: Channel.lastValue(Schema.Int, { initial: () => 0 }) }) {}
@@ -55,7 +68,9 @@ it("Law3 every channel that changed gets one new version, the others keep theirs
     taskWrites(machine, at, b!, { log: ["b"], last: 1 })
   ])
   assert.strictEqual(after.version, at.version + 1)
-  for (const name of ["log", "last", "branch:to:a", "branch:to:b"]) assert.strictEqual(versionAt(machine, after, name), after.version)
+  for (const name of ["log", "last", "branch:to:a", "branch:to:b"]) {
+    assert.strictEqual(versionAt(machine, after, name), after.version)
+  }
   assert.strictEqual(versionAt(machine, after, "__start__"), versionAt(machine, at, "__start__"))
 })
 
@@ -72,7 +87,9 @@ it("Law3 a barrier that changes nothing makes no version", () => {
 })
 
 it("Law3 a write of what is there already counts as a change where the rule says so, and not where it does not", () => {
-  class Tags extends State.make({ tags: Channel.topic(Schema.String, { accumulate: true, unique: true }), last: Schema.Int }) {}
+  class Tags
+    extends State.make({ tags: Channel.topic(Schema.String, { accumulate: true, unique: true }), last: Schema.Int })
+  {}
   const machine = program(Tags, { a: () => ({ tags: "x", last: 1 }) }, { start: "a" })
   const at = superstep(machine, fed(machine, { tags: ["x"], last: 1 }))
   const after = superstep(machine, at)
@@ -81,7 +98,10 @@ it("Law3 a write of what is there already counts as a change where the rule says
 })
 
 it("Law1 the barrier changes nothing of the checkpoint before it", () => {
-  const machine = program(Log, { a: says("a"), b: says("b") }, { start: ["a", "b"], edges: { a: StateGraph.join("b"), b: StateGraph.join("b") } })
+  const machine = program(Log, { a: says("a"), b: says("b") }, {
+    start: ["a", "b"],
+    edges: { a: StateGraph.join("b"), b: StateGraph.join("b") }
+  })
   let at = frozen(fed(machine, {}))
   for (let i = 0; i < 4; i++) {
     const before = structuredClone({ ...at, cells: at.cells.map(Option.getOrUndefined) })
@@ -133,8 +153,15 @@ it("Law1 a reducer that changes its argument is refused with its writers", () =>
   }) {}
   const machine = program(Pushed, { a: nothing }, { start: "a" })
   const at = superstep(machine, fed(machine, {}))
-  const result = applyWrites(machine, at, [taskWrites(machine, at, plan(machine, at)[0]!, { list: [1] })], { isSuperstep: true, step: 1 })
-  assert.deepInclude(Result.getOrThrow(Result.flip(result)), { reason: "ReducerFailed", channel: "list", writers: ["a"] })
+  const result = applyWrites(machine, at, [taskWrites(machine, at, plan(machine, at)[0]!, { list: [1] })], {
+    isSuperstep: true,
+    step: 1
+  })
+  assert.deepInclude(Result.getOrThrow(Result.flip(result)), {
+    reason: "ReducerFailed",
+    channel: "list",
+    writers: ["a"]
+  })
   assert.deepStrictEqual(valueAt(machine, at, "list"), [])
 })
 
@@ -180,7 +207,10 @@ it("§1.4 an input alone is no superstep: what was left by the last one is still
 })
 
 it("§1.4 a transient channel that is written again keeps the new value", () => {
-  const machine = program(Passing, { a: () => ({ flash: 1, topic: [1] }), b: () => ({ flash: 2, topic: [2] }) }, { start: "a", edges: { a: "b" } })
+  const machine = program(Passing, { a: () => ({ flash: 1, topic: [1] }), b: () => ({ flash: 2, topic: [2] }) }, {
+    start: "a",
+    edges: { a: "b" }
+  })
   const at = superstep(machine, superstep(machine, superstep(machine, fed(machine, {}))))
   assert.deepStrictEqual([valueAt(machine, at, "flash"), valueAt(machine, at, "topic")], [2, [2]])
 })
@@ -255,7 +285,12 @@ it("Law7 an idle join that is complete does not wait for the finish", () => {
 })
 
 it("Law7 an idle join is not released while a Send waits", () => {
-  const machine = program(Log, { a: nothing, b: nothing, i: nothing, work: Node.make({ input: Schema.Int, run: () => undefined as never }) }, {
+  const machine = program(Log, {
+    a: nothing,
+    b: nothing,
+    i: nothing,
+    work: Node.make({ input: Schema.Int, run: () => undefined as never })
+  }, {
     start: StateGraph.route(["a", "b"], () => "a"),
     edges: {
       a: StateGraph.join("i", { release: "idle" }),
@@ -264,14 +299,20 @@ it("Law7 an idle join is not released while a Send waits", () => {
   })
   const at = superstep(machine, fed(machine, {}))
   const writes = taskWrites(machine, at, plan(machine, at)[0]!, undefined)
-  const sending = { ...writes, writes: [...writes.writes, { channel: machine.tasks, value: { node: "work", arg: 1, timeoutMillis: undefined } }] }
+  const sending = {
+    ...writes,
+    writes: [...writes.writes, { channel: machine.tasks, value: { node: "work", arg: 1, timeoutMillis: undefined } }]
+  }
   const busy = apply(machine, at, [sending])
   assert.deepStrictEqual(next(machine, busy), ["work"])
   assert.deepStrictEqual(next(machine, superstep(machine, busy)), ["i"])
 })
 
 it("Law7 a new input begins a new count: a join that fired before can stall again", () => {
-  const machine = program(Log, { a: nothing, b: nothing, t: nothing }, { start: ["a", "b"], edges: { a: StateGraph.join("t"), b: StateGraph.join("t") } })
+  const machine = program(Log, { a: nothing, b: nothing, t: nothing }, {
+    start: ["a", "b"],
+    edges: { a: StateGraph.join("t"), b: StateGraph.join("t") }
+  })
   let at = fed(machine, {})
   for (let i = 0; i < 3; i++) at = superstep(machine, at)
   assert.deepInclude(valueAt(machine, at, "join:a+b:t"), { fired: true })
@@ -281,7 +322,10 @@ it("Law7 a new input begins a new count: a join that fired before can stall agai
 it("§2 outside a superstep, what could be read before still wakes its nodes", () => {
   const machine = program(Log, { a: nothing, b: nothing }, { start: ["a", "b"] })
   const at = superstep(machine, fed(machine, {}))
-  const after = apply(machine, at, [inputOf([{ channel: channel(machine, "last"), value: 5 }])], { isSuperstep: false, step: at.step })
+  const after = apply(machine, at, [inputOf([{ channel: channel(machine, "last"), value: 5 }])], {
+    isSuperstep: false,
+    step: at.step
+  })
   assert.deepStrictEqual(next(machine, after), ["a", "b"])
   assert.strictEqual(valueAt(machine, after, "last"), 5)
 })

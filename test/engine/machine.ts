@@ -1,7 +1,7 @@
 /** The pure phases put together without Effect: what the machine does when its nodes are functions. */
 import { Option, Result } from "effect"
-import { State, StateGraph } from "superstep"
-import { applyWrites, type ApplyOptions, type TaskWrites } from "../../src/internal/engine/apply.ts"
+import { type State, StateGraph } from "superstep"
+import { type ApplyOptions, applyWrites, type TaskWrites } from "../../src/internal/engine/apply.ts"
 import { type Checkpoint, initial } from "../../src/internal/engine/checkpoint.ts"
 import { INPUT_TASK, plan, type Task } from "../../src/internal/engine/plan.ts"
 import type { Program } from "../../src/internal/engine/program.ts"
@@ -35,10 +35,19 @@ export const taskWrites = (of: Program, at: Checkpoint, task: Task, output: unkn
   writes: Result.getOrThrow(writesOf(of, at.cells, task.node, output))
 })
 
-export const apply = (of: Program, at: Checkpoint, tasks: ReadonlyArray<TaskWrites>, options?: Partial<ApplyOptions>): Checkpoint =>
-  Result.getOrThrow(applyWrites(of, at, tasks, { isSuperstep: true, step: at.step + 1, ...options }))
+export const apply = (
+  of: Program,
+  at: Checkpoint,
+  tasks: ReadonlyArray<TaskWrites>,
+  options?: Partial<ApplyOptions>
+): Checkpoint => Result.getOrThrow(applyWrites(of, at, tasks, { isSuperstep: true, step: at.step + 1, ...options }))
 
-export const inputOf = (writes: ReadonlyArray<Write>): TaskWrites => ({ id: INPUT_TASK, name: "__input__", woken: undefined, writes })
+export const inputOf = (writes: ReadonlyArray<Write>): TaskWrites => ({
+  id: INPUT_TASK,
+  name: "__input__",
+  woken: undefined,
+  writes
+})
 
 /** The machine after an input, before its first superstep. */
 export const fed = (of: Program, input: unknown, at: Checkpoint = initial(of)): Checkpoint =>
@@ -70,7 +79,8 @@ export const trace = (of: Program, input: unknown, limit = 50): ReadonlyArray<Re
   throw new Error("the graph does not end")
 }
 
-export const valueAt = (of: Program, at: Checkpoint, name: string): unknown => Option.getOrUndefined(at.cells[channel(of, name)]!)
+export const valueAt = (of: Program, at: Checkpoint, name: string): unknown =>
+  Option.getOrUndefined(at.cells[channel(of, name)]!)
 
 export const versionAt = (of: Program, at: Checkpoint, name: string): number => at.versions[channel(of, name)]!
 

@@ -17,7 +17,9 @@ it("LG#19 an empty checkpoint has no tasks", () => {
 })
 
 it("Law3 an input wakes the start, which wakes the first nodes, by name", () => {
-  const machine = program(Log, { b: nothing, B: nothing, a: nothing, "a b": nothing, ab: nothing }, { start: ["b", "a", "ab", "B", "a b"] })
+  const machine = program(Log, { b: nothing, B: nothing, a: nothing, "a b": nothing, ab: nothing }, {
+    start: ["b", "a", "ab", "B", "a b"]
+  })
   const first = fed(machine, { log: ["x"] })
   assert.deepStrictEqual(next(machine, first), ["__start__"])
   assert.deepStrictEqual(next(machine, superstep(machine, first)), ["B", "a", "a b", "ab", "b"])
@@ -27,7 +29,9 @@ const work = Node.make({ input: Schema.Struct({ n: Schema.Int }), run: () => und
 const sends = (count: number) => Array.from({ length: count }, (_, n) => Send.make("work", { n }))
 
 it("LG#20 B1 woken nodes come first, by name; then Sends, by number and not by text", () => {
-  const machine = program(Log, { z: nothing, a: nothing, work }, { start: StateGraph.route(["z", "a", "work"], () => ["z", ...sends(13), "a"] as never) })
+  const machine = program(Log, { z: nothing, a: nothing, work }, {
+    start: StateGraph.route(["z", "a", "work"], () => ["z", ...sends(13), "a"] as never)
+  })
   const at = superstep(machine, fed(machine, {}))
   const tasks = plan(machine, at)
   assert.deepStrictEqual(tasks.map(({ id }) => id), [
@@ -37,7 +41,7 @@ it("LG#20 B1 woken nodes come first, by name; then Sends, by number and not by t
   ])
   assert.deepStrictEqual(tasks.slice(2).map(({ input }) => input), sends(13).map(({ arg }) => arg))
   assert.deepStrictEqual(tasks.slice(0, 3).map(({ place }) => place), ["a", "z", "work:0"])
-  assert.deepStrictEqual(tasks.map(({ id }) => id), [...tasks.map(({ id }) => id)].sort())
+  assert.deepStrictEqual(tasks.map(({ id }) => id), tasks.map(({ id }) => id).toSorted())
 })
 
 it("Law2 the Sends of several tasks are numbered in task order", () => {
@@ -57,7 +61,13 @@ it("Law2 the Sends of several tasks are numbered in task order", () => {
 })
 
 it("Law2 the input sorts before every task, and Commands from outside in the order in which they came", () => {
-  const ids = ["input", ...Array.from({ length: 12 }, (_, n) => inputTask(n)), "pull:__start__", "pull:a", "send:0000000000:a"]
+  const ids = [
+    "input",
+    ...Array.from({ length: 12 }, (_, n) => inputTask(n)),
+    "pull:__start__",
+    "pull:a",
+    "send:0000000000:a"
+  ]
   assert.deepStrictEqual([...ids].sort(), ids)
   assert.deepStrictEqual(ids.filter(isInputTask), ids.slice(0, 13))
   assert.isFalse(isInputTask("inputs"))
@@ -81,7 +91,10 @@ it("Law3 a node runs when a trigger is newer than what it has seen, and not agai
   const machine = program(Log, { a: nothing, b: nothing }, { start: "a", edges: { a: "b" } })
   const woken = superstep(machine, fed(machine, {}))
   assert.deepStrictEqual(next(machine, woken), ["a"])
-  const seen = { ...woken, seen: woken.seen.map((version, n) => machine.nodes[n]!.name === "a" ? woken.version : version) }
+  const seen = {
+    ...woken,
+    seen: woken.seen.map((version, n) => machine.nodes[n]!.name === "a" ? woken.version : version)
+  }
   assert.deepStrictEqual(next(machine, seen), [])
 })
 
@@ -121,7 +134,9 @@ it("Law1 nodes that read the same channels get the same frozen record", () => {
 it("Law1 nodes that read a value that cannot be frozen get one each", () => {
   class Dated extends State.make({ at: Schema.Date }) {}
   const machine = program(Dated, { a: nothing, b: nothing }, { start: ["a", "b"] })
-  const [a, b] = plan(machine, superstep(machine, fed(machine, { at: new Date(0) }))).map(({ input }) => (input as { at: Date }).at)
+  const [a, b] = plan(machine, superstep(machine, fed(machine, { at: new Date(0) }))).map(({ input }) =>
+    (input as { at: Date }).at
+  )
   assert.notStrictEqual(a, b)
   a!.setTime(9)
   assert.deepStrictEqual(b, new Date(0))
@@ -130,7 +145,9 @@ it("Law1 nodes that read a value that cannot be frozen get one each", () => {
 it("Law1 two Sends of one argument that cannot be frozen get one each", () => {
   const dated = Node.make({ input: Schema.Struct({ at: Schema.Date }), run: () => undefined as never })
   const arg = { at: new Date(0) }
-  const machine = program(Log, { dated }, { start: StateGraph.route(["dated"], () => [Send.make("dated", arg), Send.make("dated", arg)]) })
+  const machine = program(Log, { dated }, {
+    start: StateGraph.route(["dated"], () => [Send.make("dated", arg), Send.make("dated", arg)])
+  })
   const at = superstep(machine, fed(machine, {}))
   const [first, second] = plan(machine, at).map(({ input }) => input as { at: Date })
   arg.at.setTime(5)
@@ -139,7 +156,9 @@ it("Law1 two Sends of one argument that cannot be frozen get one each", () => {
 })
 
 it("S4 a Send keeps the timeout it was given", () => {
-  const machine = program(Log, { work }, { start: StateGraph.route(["work"], () => Send.make("work", { n: 1 }, { timeout: "2 seconds" })) })
+  const machine = program(Log, { work }, {
+    start: StateGraph.route(["work"], () => Send.make("work", { n: 1 }, { timeout: "2 seconds" }))
+  })
   const [task] = plan(machine, superstep(machine, fed(machine, {})))
   assert.strictEqual(task!.timeoutMillis, 2000)
 })

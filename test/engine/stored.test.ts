@@ -21,7 +21,10 @@ import type { Write } from "../../src/internal/engine/writes.ts"
 import { apply, channel, fed, program, superstep, taskWrites, valueAt } from "./machine.ts"
 
 const words = Schema.Array(Schema.String)
-const concat = (state: ReadonlyArray<string>, updates: ReadonlyArray<ReadonlyArray<string>>) => [...state, ...updates.flat()]
+const concat = (
+  state: ReadonlyArray<string>,
+  updates: ReadonlyArray<ReadonlyArray<string>>
+) => [...state, ...updates.flat()]
 
 const fields = (snapshotFrequency: number) => ({
   delta: Channel.delta({ value: words, initial: () => [], reduce: concat, snapshotFrequency }),
@@ -32,7 +35,10 @@ const fields = (snapshotFrequency: number) => ({
 })
 
 const machineOf = (snapshotFrequency: number): Program =>
-  program(State.make(fields(snapshotFrequency)), { a: () => undefined, b: () => undefined }, { start: "a", edges: { a: "b", b: "a" } })
+  program(State.make(fields(snapshotFrequency)), { a: () => undefined, b: () => undefined }, {
+    start: "a",
+    edges: { a: "b", b: "a" }
+  })
 
 // ---------------------------------------------------------------------------
 // A thread in memory, superstep by superstep
@@ -44,9 +50,18 @@ const stored = (of: Program, outputs: ReadonlyArray<unknown>, before: Place = em
   const rows: Array<CheckpointRow> = []
   const tasks: Array<TaskRow> = []
   const lives: Array<Checkpoint> = []
-  const commit = (next: Checkpoint, written: ReadonlyArray<{ readonly id: string; readonly writes: ReadonlyArray<Write> }>, isInput: boolean): void => {
-    const beside = place.id === undefined ? [] : written.map(({ id, writes }) =>
-      Result.getOrThrow(encodeTask(of, { checkpoint: place.id!, task: id, revision: 1 }, { status: "done", writes, graphs: [] })))
+  const commit = (
+    next: Checkpoint,
+    written: ReadonlyArray<{ readonly id: string; readonly writes: ReadonlyArray<Write> }>,
+    isInput: boolean
+  ): void => {
+    const beside = place.id === undefined ?
+      [] :
+      written.map(({ id, writes }) =>
+        Result.getOrThrow(
+          encodeTask(of, { checkpoint: place.id!, task: id, revision: 1 }, { status: "done", writes, graphs: [] })
+        )
+      )
     const encoded = Result.getOrThrow(encodeCheckpoint(of, place, { ...place, id: undefined, checkpoint: next }, {
       isInput,
       writesLength: beside.reduce((sum, { data }) => sum + data.length, 0)
@@ -69,7 +84,11 @@ const stored = (of: Program, outputs: ReadonlyArray<unknown>, before: Place = em
     lives.push(next)
   }
   commit(fed(of, {}), [], true)
-  commit(superstep(of, place.checkpoint), plan(of, place.checkpoint).map((task) => taskWrites(of, place.checkpoint, task, {})), false)
+  commit(
+    superstep(of, place.checkpoint),
+    plan(of, place.checkpoint).map((task) => taskWrites(of, place.checkpoint, task, {})),
+    false
+  )
   for (const output of outputs) {
     const done = plan(of, place.checkpoint).map((task) => taskWrites(of, place.checkpoint, task, output))
     commit(apply(of, place.checkpoint, done), done, false)
@@ -83,7 +102,11 @@ const chainTo = (rows: ReadonlyArray<CheckpointRow>, index: number): ReadonlyArr
   return rows.slice(first, index + 1)
 }
 
-const readBack = (of: Program, { rows, tasks }: { rows: ReadonlyArray<CheckpointRow>; tasks: ReadonlyArray<TaskRow> }, index: number) => {
+const readBack = (
+  of: Program,
+  { rows, tasks }: { rows: ReadonlyArray<CheckpointRow>; tasks: ReadonlyArray<TaskRow> },
+  index: number
+) => {
   const chain = chainTo(rows, index)
   return decodeCheckpoint(of, chain, tasks.filter(({ checkpoint }) => chain.some(({ id }) => id === checkpoint)))
 }
@@ -127,7 +150,10 @@ it("LG#14 the chain that is read back goes on as the one in memory would", () =>
 
 it("Law6 what only grows is stored as what was added", () => {
   const machine = machineOf(1000)
-  const { rows, tasks } = stored(machine, [{ list: ["x".repeat(20_000)], delta: ["y".repeat(20_000)] }, {}, { list: ["small"], delta: ["small"] }])
+  const { rows, tasks } = stored(machine, [{ list: ["x".repeat(20_000)], delta: ["y".repeat(20_000)] }, {}, {
+    list: ["small"],
+    delta: ["small"]
+  }])
   const last = rows.at(-1)!
   // Right after the big write the whole state is stored once; what is added later costs what it is.
   assert.isFalse(last.isKeyframe)
@@ -163,7 +189,8 @@ describe("Law17 what does not read back is refused, and named", () => {
   const machine = machineOf(1000)
   const all = stored(machine, [{ list: ["a"], last: 5 }, { delta: ["b"] }])
   const last = all.rows.length - 1
-  const damaged = (change: (row: CheckpointRow, index: number) => CheckpointRow) => readBack(machine, { ...all, rows: all.rows.map(change) }, last)
+  const damaged = (change: (row: CheckpointRow, index: number) => CheckpointRow) =>
+    readBack(machine, { ...all, rows: all.rows.map(change) }, last)
 
   it("Law17 a format of the future", () => {
     assert.deepStrictEqual(faultOf(damaged((row) => ({ ...row, format: format + 1 }))), {
@@ -174,20 +201,35 @@ describe("Law17 what does not read back is refused, and named", () => {
   })
 
   it("Law17 a text that is no JSON", () => {
-    assert.deepInclude(faultOf(damaged((row, index) => index === last ? { ...row, data: "{" } : row)), { reason: "Decode", channel: undefined })
+    assert.deepInclude(faultOf(damaged((row, index) => index === last ? { ...row, data: "{" } : row)), {
+      reason: "Decode",
+      channel: undefined
+    })
     const broken = all.tasks.map((row) => ({ ...row, data: "[" }))
-    assert.deepInclude(faultOf(readBack(machine, { ...all, tasks: broken }, last)), { reason: "Decode", channel: undefined })
+    assert.deepInclude(faultOf(readBack(machine, { ...all, tasks: broken }, last)), {
+      reason: "Decode",
+      channel: undefined
+    })
   })
 
   it("Law17 a value that its channel refuses", () => {
-    const text = damaged((row) => ({ ...row, data: row.data.replace("[\"last\",5]", "[\"last\",\"five\"]").replace(/\["last",0\]/, "[\"last\",\"zero\"]") }))
+    const text = damaged((row) => ({
+      ...row,
+      data: row.data.replace("[\"last\",5]", "[\"last\",\"five\"]").replace(/\["last",0\]/, "[\"last\",\"zero\"]")
+    }))
     assert.deepInclude(faultOf(text), { reason: "Decode", channel: "last" })
     const writes = all.tasks.map((row) => ({ ...row, data: row.data.replace("[\"a\"]", "[1]") }))
-    assert.deepInclude(faultOf(readBack(machine, { ...all, tasks: writes }, last)), { reason: "Decode", channel: "list" })
+    assert.deepInclude(faultOf(readBack(machine, { ...all, tasks: writes }, last)), {
+      reason: "Decode",
+      channel: "list"
+    })
   })
 
   it("Law18 a channel that the graph no longer has", () => {
-    const smaller = program(State.make({ last: Channel.lastValue(Schema.Int, { initial: () => 0 }) }), { a: () => undefined, b: () => undefined }, { start: "a", edges: { a: "b", b: "a" } })
+    const smaller = program(State.make({ last: Channel.lastValue(Schema.Int, { initial: () => 0 }) }), {
+      a: () => undefined,
+      b: () => undefined
+    }, { start: "a", edges: { a: "b", b: "a" } })
     const fault = faultOf(readBack(smaller, all, last))
     assert.strictEqual(fault.reason, "Graph")
     assert.include(["list", "delta"], fault.channel)
@@ -200,11 +242,19 @@ describe("Law17 what does not read back is refused, and named", () => {
   })
 
   it("Law17 a value that does not encode names its channel", () => {
-    const cells = initial(machine).cells.map((cell, number) => number === channel(machine, "last") ? { ...cell, value: "text" } : cell) as Checkpoint["cells"]
+    const cells = initial(machine).cells.map((cell, number) =>
+      number === channel(machine, "last") ? { ...cell, value: "text" } : cell
+    ) as Checkpoint["cells"]
     const versions = machine.channels.map(() => 1)
     const place = { ...emptyPlace(machine, ""), checkpoint: { ...initial(machine), cells, versions } }
-    assert.deepInclude(faultOf(encodeCheckpoint(machine, undefined, place, { isInput: true, writesLength: 0 })), { reason: "Encode", channel: "last" })
-    assert.deepInclude(faultOf(encodeWrites(machine, [{ channel: channel(machine, "list"), value: 5 }])), { reason: "Encode", channel: "list" })
+    assert.deepInclude(faultOf(encodeCheckpoint(machine, undefined, place, { isInput: true, writesLength: 0 })), {
+      reason: "Encode",
+      channel: "last"
+    })
+    assert.deepInclude(faultOf(encodeWrites(machine, [{ channel: channel(machine, "list"), value: 5 }])), {
+      reason: "Encode",
+      channel: "list"
+    })
   })
 })
 
@@ -214,7 +264,13 @@ describe("Law17 what does not read back is refused, and named", () => {
 
 describe("task records", () => {
   const machine = program(State.make(fields(2)), { a: () => undefined }, { start: StateGraph.route(["a"], () => "a") })
-  const there = (record: TaskRecord): TaskRecord => Result.getOrThrow(decodeTask(machine, Result.getOrThrow(encodeTask(machine, { checkpoint: "c", task: "pull:a", revision: 1 }, record))))
+  const there = (record: TaskRecord): TaskRecord =>
+    Result.getOrThrow(
+      decodeTask(
+        machine,
+        Result.getOrThrow(encodeTask(machine, { checkpoint: "c", task: "pull:a", revision: 1 }, record))
+      )
+    )
 
   it("Law5 Law12 writes, Overwrites and Sends come back as they were", () => {
     const record: TaskRecord = {
@@ -224,7 +280,10 @@ describe("task records", () => {
         { channel: channel(machine, "delta"), value: Channel.overwrite(["b"]) },
         { channel: channel(machine, "flash"), value: new Date(5) },
         { channel: channel(machine, "branch:to:a"), value: null },
-        { channel: machine.tasks, value: Send.make("a", { last: 1, list: Channel.overwrite(["x"]) } as never, { timeout: 10 }) }
+        {
+          channel: machine.tasks,
+          value: Send.make("a", { last: 1, list: Channel.overwrite(["x"]) } as never, { timeout: 10 })
+        }
       ],
       graphs: [["a|b", "c7"]]
     }
@@ -241,13 +300,24 @@ describe("task records", () => {
 
   it("§1.5 untracked keys of a Send are not stored", () => {
     const send = Send.make("a", { last: 1, open: "secret" })
-    const row = Result.getOrThrow(encodeTask(machine, { checkpoint: "c", task: "pull:a", revision: 1 }, { status: "done", writes: [{ channel: machine.tasks, value: send }], graphs: [] }))
+    const row = Result.getOrThrow(
+      encodeTask(machine, { checkpoint: "c", task: "pull:a", revision: 1 }, {
+        status: "done",
+        writes: [{ channel: machine.tasks, value: send }],
+        graphs: []
+      })
+    )
     assert.isFalse(row.data.includes("secret"))
   })
 
   it("Law10 Law12 pauses and failures come back with their answers", () => {
     const answers = new Map([["q1", { payload: "\"sure?\"", answer: "yes" }]])
-    const paused: TaskRecord = { status: "paused", requests: [{ id: "q2", tag: "Approve", payload: { a: 1 } }], answers, graphs: [["a", "c1"]] }
+    const paused: TaskRecord = {
+      status: "paused",
+      requests: [{ id: "q2", tag: "Approve", payload: { a: 1 } }],
+      answers,
+      graphs: [["a", "c1"]]
+    }
     const failed: TaskRecord = { status: "failed", error: "Broken: boom", answers, graphs: [] }
     assert.deepStrictEqual(there(paused), paused)
     assert.deepStrictEqual(there(failed), failed)

@@ -17,16 +17,23 @@ class Demo extends State.make({
 
 const nothing = () => undefined
 const work = Node.make({ input: Schema.Struct({ n: Schema.Int }), run: () => undefined as never })
-const machine = program(Demo, { plain: nothing, edged: nothing, next: nothing, work }, { start: "plain", edges: { edged: "next" } })
+const machine = program(Demo, { plain: nothing, edged: nothing, next: nothing, work }, {
+  start: "plain",
+  edges: { edged: "next" }
+})
 
 const named = (of: Program, writes: ReadonlyArray<{ readonly channel: number; readonly value: unknown }>) =>
   writes.map(({ channel, value }) => [of.channels[channel]!.name, value] as const)
 
 const run = (output: unknown, { node = "plain", of = machine }: { node?: string; of?: Program } = {}) =>
-  Result.map(writesOf(of, initial(of).cells, of.nodes[of.nodeNumber.get(node)!]!, output), (writes) => named(of, writes))
+  Result.map(
+    writesOf(of, initial(of).cells, of.nodes[of.nodeNumber.get(node)!]!, output),
+    (writes) => named(of, writes)
+  )
 
 const written = (output: unknown, at?: { node?: string; of?: Program }) => Result.getOrThrow(run(output, at))
-const refused = (output: unknown, at?: { node?: string; of?: Program }): WriteError => Result.getOrThrow(Result.flip(run(output, at)))
+const refused = (output: unknown, at?: { node?: string; of?: Program }): WriteError =>
+  Result.getOrThrow(Result.flip(run(output, at)))
 
 // ---------------------------------------------------------------------------
 // Updates
@@ -43,13 +50,19 @@ it("Law4 nothing, null and an empty list are no update", () => {
 })
 
 it("Law4 a list of updates and Commands writes one key several times", () => {
-  assert.deepStrictEqual(written([{ list: ["a"] }, Command.make({ update: { list: ["b"] } }), { list: ["c"], total: 1 }]), [
-    ["list", ["a"]],
-    ["list", ["b"]],
-    ["list", ["c"]],
-    ["total", 1]
-  ])
-  assert.deepStrictEqual(written(Command.make({ update: [{ list: ["a"] }, { list: ["b"] }] })), [["list", ["a"]], ["list", ["b"]]])
+  assert.deepStrictEqual(
+    written([{ list: ["a"] }, Command.make({ update: { list: ["b"] } }), { list: ["c"], total: 1 }]),
+    [
+      ["list", ["a"]],
+      ["list", ["b"]],
+      ["list", ["c"]],
+      ["total", 1]
+    ]
+  )
+  assert.deepStrictEqual(written(Command.make({ update: [{ list: ["a"] }, { list: ["b"] }] })), [["list", ["a"]], [
+    "list",
+    ["b"]
+  ]])
 })
 
 it("Law4 an instance with keys is an update", () => {
@@ -70,7 +83,10 @@ it("Law4 a key that the state does not have is refused, also one of the machine'
 it("A9 a value of the wrong type is refused, with the key, the writer and what is wrong", () => {
   const error = refused({ total: "1" })
   assert.deepInclude(error, { _tag: "InvalidUpdate", reason: "InvalidValue", channel: "total", writers: ["plain"] })
-  assert.match(error.message, /^at key "total": received a value that its schema refuses \(written by "plain"\): Expected .*number|integer/)
+  assert.match(
+    error.message,
+    /^at key "total": received a value that its schema refuses \(written by "plain"\): Expected .*number|integer/
+  )
   assert.deepInclude(refused({ list: "a" }), { reason: "InvalidValue", channel: "list" })
   assert.deepInclude(refused({ list: Channel.overwrite([1]) }), { reason: "InvalidValue", channel: "list" })
   assert.deepInclude(refused(Command.make({ update: { total: 1.5 } })), { reason: "InvalidValue", channel: "total" })
@@ -78,7 +94,11 @@ it("A9 a value of the wrong type is refused, with the key, the writer and what i
 
 it("Law5 an Overwrite is for what reduces or accumulates", () => {
   for (const key of ["total", "topic", "free"]) {
-    assert.deepInclude(refused({ [key]: Channel.overwrite(1) }), { reason: "OverwriteRefused", channel: key, writers: ["plain"] })
+    assert.deepInclude(refused({ [key]: Channel.overwrite(1) }), {
+      reason: "OverwriteRefused",
+      channel: key,
+      writers: ["plain"]
+    })
   }
   assert.deepStrictEqual(written({ list: Channel.overwrite(["x"]) }), [["list", Channel.overwrite(["x"])]])
 })
@@ -98,7 +118,12 @@ it("Law4 what is no record of updates is refused", () => {
   ]
   for (const [output, kind] of outputs) {
     const error = refused(output)
-    assert.deepInclude(error, { _tag: "InvalidUpdate", reason: "NotAnUpdate", writers: ["plain"], detail: `got ${kind}` })
+    assert.deepInclude(error, {
+      _tag: "InvalidUpdate",
+      reason: "NotAnUpdate",
+      writers: ["plain"],
+      detail: `got ${kind}`
+    })
   }
 })
 
@@ -126,11 +151,14 @@ it("K7 a value too deep for the stack is refused, and does not crash", () => {
 // ---------------------------------------------------------------------------
 
 it("S6 a Command writes its update and wakes its targets", () => {
-  assert.deepStrictEqual(written(Command.make({ update: { total: 1 }, goto: ["next", Send.make("work", { n: 1 }), END] })), [
-    ["total", 1],
-    ["branch:to:next", null],
-    ["__tasks", Send.make("work", { n: 1 })]
-  ])
+  assert.deepStrictEqual(
+    written(Command.make({ update: { total: 1 }, goto: ["next", Send.make("work", { n: 1 }), END] })),
+    [
+      ["total", 1],
+      ["branch:to:next", null],
+      ["__tasks", Send.make("work", { n: 1 })]
+    ]
+  )
   assert.deepStrictEqual(written([Command.make({ goto: "next" }), Command.make({ goto: "plain" })]), [
     ["branch:to:next", null],
     ["branch:to:plain", null]
@@ -139,7 +167,18 @@ it("S6 a Command writes its update and wakes its targets", () => {
 
 it("Law7 a target that does not exist is refused, with those that do", () => {
   const allowed = ["edged", "next", "plain", "work"]
-  const targets: ReadonlyArray<unknown> = ["nope", "__start__", "__tasks", "", undefined, null, 5, {}, Send.make("nope", 1), Send.make(END, 1)]
+  const targets: ReadonlyArray<unknown> = [
+    "nope",
+    "__start__",
+    "__tasks",
+    "",
+    undefined,
+    null,
+    5,
+    {},
+    Send.make("nope", 1),
+    Send.make(END, 1)
+  ]
   for (const value of targets) {
     const error = refused(Command.make({ goto: [value] as never }))
     assert.deepInclude(error, { _tag: "UnknownRoute", from: "plain", value, allowed })
@@ -164,12 +203,16 @@ it("Law7 a node with edges that goes elsewhere by Command mixes two kinds of rou
   const error = refused(Command.make({ goto: "plain" }), { node: "edged" })
   assert.deepInclude(error, { _tag: "InvalidUpdate", reason: "MixedRouting", writers: ["edged"] })
   assert.match(error.message, /A node has one kind of routing/)
-  assert.deepStrictEqual(written(Command.make({ update: { total: 1 } }), { node: "edged" }), [["total", 1], ["branch:to:next", null]])
+  assert.deepStrictEqual(written(Command.make({ update: { total: 1 } }), { node: "edged" }), [["total", 1], [
+    "branch:to:next",
+    null
+  ]])
 })
 
 it("Law10 the output of an error handler does not fire the node's own edges, and may go by Command", () => {
   const node = machine.nodes[machine.nodeNumber.get("edged")!]!
-  const handled = (output: unknown) => named(machine, Result.getOrThrow(writesOf(machine, initial(machine).cells, node, output, true)))
+  const handled = (output: unknown) =>
+    named(machine, Result.getOrThrow(writesOf(machine, initial(machine).cells, node, output, true)))
   assert.deepStrictEqual(handled({ total: 1 }), [["total", 1]])
   assert.deepStrictEqual(handled(Command.make({ goto: "plain" })), [["branch:to:plain", null]])
 })
@@ -192,7 +235,10 @@ it("S3 a route sees what its own node wrote, folded into the state", () => {
   })
   const at = superstep(of, fed(of, { total: 1, list: ["x"] }))
   const node = of.nodes[of.nodeNumber.get("plain")!]!
-  const writes = named(of, Result.getOrThrow(writesOf(of, at.cells, node, [{ total: 2, list: ["y"] }, { list: ["z"] }])))
+  const writes = named(
+    of,
+    Result.getOrThrow(writesOf(of, at.cells, node, [{ total: 2, list: ["y"] }, { list: ["z"] }]))
+  )
   assert.deepStrictEqual(seen, [{ total: 2, list: ["x", "y", "z"], topic: [], hidden: 0 }])
   assert.deepStrictEqual(writes.at(-1), ["branch:to:next", null])
   assert.isTrue(Object.isFrozen(seen[0]))
@@ -201,11 +247,14 @@ it("S3 a route sees what its own node wrote, folded into the state", () => {
 it("Law7 a route gives names, Sends, a list of both, or an empty list that ends the branch", () => {
   assert.deepStrictEqual(written(undefined, { of: routed(() => END) }), [])
   assert.deepStrictEqual(written(undefined, { of: routed(() => []) }), [])
-  assert.deepStrictEqual(written(undefined, { of: routed(() => ["next", Send.make("work", { n: 1 }), Send.make("work", { n: 2 })]) }), [
-    ["branch:to:next", null],
-    ["__tasks", Send.make("work", { n: 1 })],
-    ["__tasks", Send.make("work", { n: 2 })]
-  ])
+  assert.deepStrictEqual(
+    written(undefined, { of: routed(() => ["next", Send.make("work", { n: 1 }), Send.make("work", { n: 2 })]) }),
+    [
+      ["branch:to:next", null],
+      ["__tasks", Send.make("work", { n: 1 })],
+      ["__tasks", Send.make("work", { n: 2 })]
+    ]
+  )
 })
 
 it("Law7 a route that chooses what it did not declare is refused", () => {
@@ -221,7 +270,11 @@ it("Law4 a route whose node wrote what its channel refuses is not asked", () => 
     asked++
     return "next"
   })
-  assert.deepInclude(refused([{ total: 1 }, { total: 2 }], { of }), { reason: "MultipleWrites", channel: "total", writers: ["plain"] })
+  assert.deepInclude(refused([{ total: 1 }, { total: 2 }], { of }), {
+    reason: "MultipleWrites",
+    channel: "total",
+    writers: ["plain"]
+  })
   assert.deepInclude(refused({ total: "x" }, { of }), { reason: "InvalidValue" })
   assert.strictEqual(asked, 0)
 })
@@ -234,7 +287,11 @@ const input = (value: unknown) => inputWrites(machine, value)
 
 it("A9 an input is checked as a whole before anything of it is taken", () => {
   const refusedInput = (value: unknown) => Result.getOrThrow(Result.flip(input(value)))
-  assert.deepInclude(refusedInput({ total: 1, nope: 2 }), { reason: "UnknownChannel", channel: "nope", writers: ["__input__"] })
+  assert.deepInclude(refusedInput({ total: 1, nope: 2 }), {
+    reason: "UnknownChannel",
+    channel: "nope",
+    writers: ["__input__"]
+  })
   assert.deepInclude(refusedInput({ hidden: 1 }), { reason: "UnknownChannel", channel: "hidden" })
   assert.deepInclude(refusedInput({ total: "x" }), { reason: "InvalidValue", channel: "total" })
   assert.deepInclude(refusedInput({ total: Channel.overwrite(1) }), { reason: "OverwriteRefused", channel: "total" })
@@ -244,13 +301,25 @@ it("A9 an input is checked as a whole before anything of it is taken", () => {
 })
 
 it("§2 an input is one write of the record that the start hands on", () => {
-  assert.deepStrictEqual(named(machine, Result.getOrThrow(input({ total: 1, list: undefined }))), [["__start__", { total: 1 }]])
+  assert.deepStrictEqual(named(machine, Result.getOrThrow(input({ total: 1, list: undefined }))), [["__start__", {
+    total: 1
+  }]])
   assert.deepStrictEqual(named(machine, Result.getOrThrow(input({}))), [["__start__", {}]])
 })
 
 it("Law7 a Command from outside is checked like one of a node", () => {
   const from = (update: unknown, goto: ReadonlyArray<unknown>) => commandWrites(machine, update, goto)
-  assert.deepStrictEqual(named(machine, Result.getOrThrow(from({ hidden: 1 }, ["next"]))), [["hidden", 1], ["branch:to:next", null]])
-  assert.deepInclude(Result.getOrThrow(Result.flip(from({ nope: 1 }, []))), { reason: "UnknownChannel", writers: ["__input__"] })
-  assert.deepInclude(Result.getOrThrow(Result.flip(from({}, ["nope"]))), { _tag: "UnknownRoute", from: "__input__", value: "nope" })
+  assert.deepStrictEqual(named(machine, Result.getOrThrow(from({ hidden: 1 }, ["next"]))), [["hidden", 1], [
+    "branch:to:next",
+    null
+  ]])
+  assert.deepInclude(Result.getOrThrow(Result.flip(from({ nope: 1 }, []))), {
+    reason: "UnknownChannel",
+    writers: ["__input__"]
+  })
+  assert.deepInclude(Result.getOrThrow(Result.flip(from({}, ["nope"]))), {
+    _tag: "UnknownRoute",
+    from: "__input__",
+    value: "nope"
+  })
 })

@@ -5,7 +5,11 @@ import { Channel, Checkpointer, END, GraphError, State, StateGraph } from "super
 
 class Log extends State.make({
   log: Channel.append(Schema.String),
-  late: Channel.delta({ value: Schema.Array(Schema.String), initial: () => [], reduce: (all, more: ReadonlyArray<ReadonlyArray<string>>) => [...all, ...more.flat()] })
+  late: Channel.delta({
+    value: Schema.Array(Schema.String),
+    initial: () => [],
+    reduce: (all, more: ReadonlyArray<ReadonlyArray<string>>) => [...all, ...more.flat()]
+  })
 }) {}
 
 const says = (name: string) => () => Effect.succeed({ log: [name], late: [name] })
@@ -27,7 +31,9 @@ for (const durability of ["sync", "async"] as const) {
           ...saver,
           putTasks: (...args) => Effect.andThen(turns(count), Effect.tap(saver.putTasks(...args), () => turns(count)))
         })
-        const values = yield* graph.thread("t").invoke({}, { durability }).pipe(Effect.provideService(Checkpointer.Checkpointer, slow))
+        const values = yield* graph.thread("t").invoke({}, { durability }).pipe(
+          Effect.provideService(Checkpointer.Checkpointer, slow)
+        )
         assert.deepStrictEqual(values.log, ["a", "b", "a", "a", "a"])
         const history = yield* graph.thread("t").history().pipe(Effect.provideService(Checkpointer.Checkpointer, saver))
         assert.deepStrictEqual(history.map((snapshot) => snapshot.values.late.length), [5, 4, 3, 2, 0, 0])
@@ -39,8 +45,13 @@ for (const durability of ["sync", "async"] as const) {
     Effect.gen(function*() {
       const saver = yield* Checkpointer.makeMemory
       const broken = new GraphError.CheckpointError({ reason: "Storage", thread: "t", detail: "the disk is full" })
-      const failing = Checkpointer.Checkpointer.of({ ...saver, putTasks: () => Effect.andThen(turns(20), Effect.fail(broken)) })
-      const error = yield* Effect.flip(graph.thread("t").invoke({}, { durability }).pipe(Effect.provideService(Checkpointer.Checkpointer, failing)))
+      const failing = Checkpointer.Checkpointer.of({
+        ...saver,
+        putTasks: () => Effect.andThen(turns(20), Effect.fail(broken))
+      })
+      const error = yield* Effect.flip(
+        graph.thread("t").invoke({}, { durability }).pipe(Effect.provideService(Checkpointer.Checkpointer, failing))
+      )
       assert.strictEqual(error, broken)
       const history = yield* graph.thread("t").history().pipe(Effect.provideService(Checkpointer.Checkpointer, saver))
       assert.deepStrictEqual(history.map(({ step }) => step), [0, -1])
@@ -55,10 +66,16 @@ it.live("Law13 async: commits that take their time are stored in order, and the 
     const slow = Checkpointer.Checkpointer.of({
       ...saver,
       commit: (thread, commit) =>
-        Effect.andThen(turns(5), commit.checkpoint.step === 2 ? Effect.fail(broken) : Effect.tap(saver.commit(thread, commit), () =>
-          Effect.sync(() => void steps.push(commit.checkpoint.step))))
+        Effect.andThen(
+          turns(5),
+          commit.checkpoint.step === 2 ?
+            Effect.fail(broken) :
+            Effect.tap(saver.commit(thread, commit), () => Effect.sync(() => void steps.push(commit.checkpoint.step)))
+        )
     })
-    const error = yield* Effect.flip(graph.thread("t").invoke({}, { durability: "async" }).pipe(Effect.provideService(Checkpointer.Checkpointer, slow)))
+    const error = yield* Effect.flip(
+      graph.thread("t").invoke({}, { durability: "async" }).pipe(Effect.provideService(Checkpointer.Checkpointer, slow))
+    )
     assert.strictEqual(error, broken)
     assert.deepStrictEqual(steps, [-1, 0, 1])
   }))

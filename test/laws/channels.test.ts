@@ -11,9 +11,12 @@ import { runs } from "./budget.ts"
 // JSON has one zero: -0 comes back as 0.
 const isPositiveZero = Schema.makeFilter((n: number) => !Object.is(n, -0))
 const Int = Schema.Int.check(isPositiveZero)
-const Item = Schema.Struct({ id: Schema.String, tags: Schema.Array(Int) })
+// A key with a backslash makes V8 13.6 read other keys wrongly: `JSON.parse('{"\\u0000":0,"\\\\":0}')`, then
+// `JSON.parse('{"\\u0000":0,"\\u0001":0}')` gives the key "\\" again.
+const Key = Schema.String.check(Schema.isPattern(/^[^\\]*$/))
+const Item = Schema.Struct({ id: Key, tags: Schema.Array(Int) })
 const Words = Schema.Array(Schema.String)
-const Counts = Schema.Record(Schema.String, Int)
+const Counts = Schema.Record(Key, Int)
 const names = ["a", "b", "c"] as const
 
 const gathered = Channel.delta({
@@ -22,7 +25,11 @@ const gathered = Channel.delta({
   reduce: (state, updates: ReadonlyArray<ReadonlyArray<string>>) => [...state, ...updates.flat()]
 })
 
-const merged = Channel.delta({ value: Counts, initial: () => ({}), reduce: (state, updates) => updates.reduce((all, one) => ({ ...all, ...one }), state) })
+const merged = Channel.delta({
+  value: Counts,
+  initial: () => ({}),
+  reduce: (state, updates) => Object.fromEntries([state, ...updates].flatMap((one) => Object.entries(one)))
+})
 
 interface Case {
   readonly name: string
@@ -87,7 +94,8 @@ const every: ReadonlyArray<Case> = [
 // Helpers
 // ---------------------------------------------------------------------------
 
-const update = (channel: Channel.Any, cell: Channel.Cell, writes: ReadonlyArray<unknown>) => Channel.update("key", channel.rule, cell, writes)
+const update = (channel: Channel.Any, cell: Channel.Cell, writes: ReadonlyArray<unknown>) =>
+  Channel.update("key", channel.rule, cell, writes)
 
 /** Where a superstep that is refused leaves the cell as it is. */
 const step = (channel: Channel.Any, cell: Channel.Cell, writes: ReadonlyArray<unknown>): Channel.Cell =>
@@ -96,7 +104,8 @@ const step = (channel: Channel.Any, cell: Channel.Cell, writes: ReadonlyArray<un
 const after = (channel: Channel.Any, batches: ReadonlyArray<ReadonlyArray<unknown>>): Channel.Cell =>
   batches.reduce<Channel.Cell>((cell, writes) => step(channel, cell, writes), Channel.empty(channel.rule))
 
-const Batches = (write: Schema.Schema<unknown>) => Schema.Array(Schema.Array(write)) as Schema.Schema<ReadonlyArray<ReadonlyArray<unknown>>>
+const Batches = (write: Schema.Schema<unknown>) =>
+  Schema.Array(Schema.Array(write)) as Schema.Schema<ReadonlyArray<ReadonlyArray<unknown>>>
 const NonEmpty = (write: Schema.Schema<unknown>) => Schema.NonEmptyArray(write) as Schema.Schema<ReadonlyArray<unknown>>
 const copy = <A>(value: A): A => structuredClone(value)
 
@@ -178,7 +187,9 @@ describe("Law17 decoding what was encoded gives it back", () => {
         assert.deepStrictEqual(Result.getOrThrow(Channel.decode(channel, JSON.parse(json))), cell)
       }
       assert.deepStrictEqual(Channel.validate(channel, one), Option.none())
-      const row = JSON.parse(JSON.stringify(Result.getOrThrow(Channel.encodeWrite(channel, one)))) as Channel.EncodedWrite
+      const row = JSON.parse(
+        JSON.stringify(Result.getOrThrow(Channel.encodeWrite(channel, one)))
+      ) as Channel.EncodedWrite
       assert.deepStrictEqual(Result.getOrThrow(Channel.decodeWrite(channel, row)), one)
     }, runs(20))
   }
@@ -189,7 +200,9 @@ describe("Law17 decoding what was encoded gives it back", () => {
       if (Option.isNone(cell)) return
       const over = Channel.overwrite(cell.value)
       assert.deepStrictEqual(Channel.validate(channel, over), Option.none())
-      const row = JSON.parse(JSON.stringify(Result.getOrThrow(Channel.encodeWrite(channel, over)))) as Channel.EncodedWrite
+      const row = JSON.parse(
+        JSON.stringify(Result.getOrThrow(Channel.encodeWrite(channel, over)))
+      ) as Channel.EncodedWrite
       assert.strictEqual(row.kind, "overwrite")
       assert.deepStrictEqual(Result.getOrThrow(Channel.decodeWrite(channel, row)), over)
     }, runs(20))
@@ -206,10 +219,13 @@ describe("Law17 decoding what was encoded gives it back", () => {
     ["bytes", Schema.Uint8Array],
     ["maps", Schema.ReadonlyMap(Schema.String, Schema.Date)],
     ["options", Schema.Option(Int)],
-    ["records", Schema.Record(Schema.String, Schema.Array(Schema.String))],
-    ["JSON", Schema.Record(Schema.String, Schema.Union([Schema.String, Schema.Null, Schema.Array(Schema.Boolean)]))],
+    ["records", Schema.Record(Key, Schema.Array(Schema.String))],
+    ["JSON", Schema.Record(Key, Schema.Union([Schema.String, Schema.Null, Schema.Array(Schema.Boolean)]))],
     ["unions", Schema.Union([Int, Schema.Struct({ tag: Schema.Literal("x"), at: Schema.Date })])],
-    ["optional keys", Schema.Struct({ a: Schema.optionalKey(Int), b: Schema.NullOr(Schema.Struct({ c: Schema.String })) })]
+    [
+      "optional keys",
+      Schema.Struct({ a: Schema.optionalKey(Int), b: Schema.NullOr(Schema.Struct({ c: Schema.String })) })
+    ]
   ]
   for (const [name, schema] of schemas) {
     it.prop(`Law17 values of ${name}`, [schema as unknown as Schema.Schema<unknown>], ([value]) => {

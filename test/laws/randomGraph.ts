@@ -51,9 +51,15 @@ interface InputSpec {
 
 const write: fc.Arbitrary<WriteSpec> = fc.record({
   // One writer per superstep is all that "last" can take, so it comes seldom.
-  key: fc.oneof({ weight: 12, arbitrary: fc.constantFrom(...keys.filter((key) => key !== "last")) }, { weight: 1, arbitrary: fc.constant("last" as const) }),
+  key: fc.oneof({ weight: 12, arbitrary: fc.constantFrom(...keys.filter((key) => key !== "last")) }, {
+    weight: 1,
+    arbitrary: fc.constant("last" as const)
+  }),
   n: fc.integer({ min: 0, max: 9 }),
-  overwrites: fc.oneof({ weight: 4, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.integer({ min: 1, max: 3 }) })
+  overwrites: fc.oneof({ weight: 4, arbitrary: fc.constant(0) }, {
+    weight: 1,
+    arbitrary: fc.integer({ min: 1, max: 3 })
+  })
 })
 
 const writes = fc.array(write, { maxLength: 4 })
@@ -64,23 +70,41 @@ const routing = (size: number): fc.Arbitrary<Routing> => {
   return fc.oneof(
     fc.record({
       kind: fc.constant("edges" as const),
-      edges: fc.array(fc.record({ to: target, join: fc.constantFrom("none" as const, "none" as const, "all" as const, "idle" as const) }), { maxLength: 3 })
+      edges: fc.array(
+        fc.record({
+          to: target,
+          join: fc.constantFrom("none" as const, "none" as const, "all" as const, "idle" as const)
+        }),
+        { maxLength: 3 }
+      )
     }),
-    fc.record({ kind: fc.constantFrom("route" as const, "command" as const), to: targets, sends: fc.constantFrom(0, 0, 1, 3, 12) })
+    fc.record({
+      kind: fc.constantFrom("route" as const, "command" as const),
+      to: targets,
+      sends: fc.constantFrom(0, 0, 1, 3, 12)
+    })
   )
 }
 
 export const graphSpec: fc.Arbitrary<GraphSpec> = fc.integer({ min: 1, max: 5 }).chain((size) =>
   fc.record({
     nodes: fc.array(
-      fc.record({ writes, routing: routing(size), defer: fc.oneof({ weight: 4, arbitrary: fc.constant(false) }, { weight: 1, arbitrary: fc.constant(true) }) }),
+      fc.record({
+        writes,
+        routing: routing(size),
+        defer: fc.oneof({ weight: 4, arbitrary: fc.constant(false) }, { weight: 1, arbitrary: fc.constant(true) })
+      }),
       { minLength: size, maxLength: size }
     ),
     start: fc.array(fc.integer({ min: 0, max: size - 1 }), { minLength: 1, maxLength: 3 }),
     snapshotFrequency: fc.integer({ min: 1, max: 4 }),
     isNested: fc.boolean(),
     inputs: fc.array(
-      fc.record({ kind: fc.constantFrom("input" as const, "command" as const), writes, goto: fc.integer({ min: -1, max: size - 1 }) }),
+      fc.record({
+        kind: fc.constantFrom("input" as const, "command" as const),
+        writes,
+        goto: fc.integer({ min: -1, max: size - 1 })
+      }),
       { maxLength: 3 }
     ).map((more): ReadonlyArray<InputSpec> => [{ kind: "input", writes: more[0]?.writes ?? [], goto: -1 }, ...more])
   })
@@ -90,16 +114,31 @@ export const graphSpec: fc.Arbitrary<GraphSpec> = fc.integer({ min: 1, max: 5 })
 // Graphs
 // ---------------------------------------------------------------------------
 
-const reduceList = (state: ReadonlyArray<string>, updates: ReadonlyArray<ReadonlyArray<string>>) => [...state, ...updates.flat()]
-const reduceRecord = (state: Readonly<Record<string, number>>, updates: ReadonlyArray<Readonly<Record<string, number>>>) =>
-  updates.reduce((all, one) => ({ ...all, ...one }), state)
+const reduceList = (
+  state: ReadonlyArray<string>,
+  updates: ReadonlyArray<ReadonlyArray<string>>
+) => [...state, ...updates.flat()]
+const reduceRecord = (
+  state: Readonly<Record<string, number>>,
+  updates: ReadonlyArray<Readonly<Record<string, number>>>
+) => Object.fromEntries([state, ...updates].flatMap((one) => Object.entries(one)))
 const add = (a: number, b: number): number => a + b
 
 const fieldsOf = (snapshotFrequency: number) => ({
   sum: Channel.reducer({ value: Schema.Int, initial: () => 0, reduce: add }),
   list: Channel.append(Schema.String),
-  delta: Channel.delta({ value: Schema.Array(Schema.String), initial: () => [], reduce: reduceList, snapshotFrequency }),
-  record: Channel.delta({ value: Schema.Record(Schema.String, Schema.Int), initial: () => ({}), reduce: reduceRecord, snapshotFrequency }),
+  delta: Channel.delta({
+    value: Schema.Array(Schema.String),
+    initial: () => [],
+    reduce: reduceList,
+    snapshotFrequency
+  }),
+  record: Channel.delta({
+    value: Schema.Record(Schema.String, Schema.Int),
+    initial: () => ({}),
+    reduce: reduceRecord,
+    snapshotFrequency
+  }),
   topic: Channel.topic(Schema.Int, { accumulate: true }),
   unique: Channel.topic(Schema.Struct({ n: Schema.Int }), { accumulate: true, unique: true }),
   flash: Channel.ephemeral(Schema.Int, { guard: false }),
@@ -178,7 +217,10 @@ const flowOf = (spec: GraphSpec) => {
   const edges: Record<string, unknown> = {}
   for (const [index, { routing }] of spec.nodes.entries()) {
     if (routing.kind === "route") {
-      edges[nameOf(index)] = StateGraph.route(["worker", END, ...routing.to.map(nameOf)], (state: Values) => chosen(routing, state) as never)
+      edges[nameOf(index)] = StateGraph.route(
+        ["worker", END, ...routing.to.map(nameOf)],
+        (state: Values) => chosen(routing, state) as never
+      )
     } else if (routing.kind === "edges" && routing.edges.length > 0) {
       edges[nameOf(index)] = routing.edges.map(({ join, to }) =>
         join === "none" ? nameOf(to) : StateGraph.join(nameOf(to), { release: join, group: join })
@@ -198,10 +240,11 @@ export type Deliver = (output: unknown, turns: number) => unknown
 
 export const atOnce: Deliver = (output) => output
 
-export const afterTurns: Deliver = (output, turns) => Effect.gen(function*() {
-  for (let i = 0; i < turns; i++) yield* Effect.yieldNow
-  return output
-})
+export const afterTurns: Deliver = (output, turns) =>
+  Effect.gen(function*() {
+    for (let i = 0; i < turns; i++) yield* Effect.yieldNow
+    return output
+  })
 
 // oxlint-disable-next-line typescript/no-explicit-any
 const make = StateGraph.make as any
@@ -212,11 +255,16 @@ const nodes = StateGraph.nodes as any
 const childOf = (spec: NodeSpec, snapshotFrequency: number, deliver: Deliver): unknown => {
   class Shared extends State.make(fieldsOf(snapshotFrequency)) {}
   const half = Math.ceil(spec.writes.length / 2)
-  const body = (name: string, own: ReadonlyArray<WriteSpec>) => (state: Values) => deliver(own.map((one) => updateOf(name, one, state)), own.length)
-  return make("child", nodes(Shared, { x: body("x", spec.writes.slice(0, half)), y: body("y", spec.writes.slice(half)) }), {
-    start: "x",
-    edges: { x: "y" }
-  })
+  const body = (name: string, own: ReadonlyArray<WriteSpec>) => (state: Values) =>
+    deliver(own.map((one) => updateOf(name, one, state)), own.length)
+  return make(
+    "child",
+    nodes(Shared, { x: body("x", spec.writes.slice(0, half)), y: body("y", spec.writes.slice(half)) }),
+    {
+      start: "x",
+      edges: { x: "y" }
+    }
+  )
 }
 
 export const graphOf = (spec: GraphSpec, deliver: Deliver): StateGraph.Any => {
@@ -256,7 +304,10 @@ export const recording = (saver: Checkpointer.CheckpointerShape) => {
     saver: Checkpointer.Checkpointer.of({
       ...saver,
       commit: (thread, commit) =>
-        Effect.tap(saver.commit(thread, commit), () => Effect.sync(() => void places.push([commit.namespace, commit.checkpoint.id])))
+        Effect.tap(
+          saver.commit(thread, commit),
+          () => Effect.sync(() => void places.push([commit.namespace, commit.checkpoint.id]))
+        )
     })
   }
 }

@@ -276,3 +276,17 @@ export const inputWrites = (program: Program, input: unknown): Result.Result<Rea
   if (how._tag !== "Start") return collector.result
   return Result.map(collector.result, () => [{ channel: how.channel, value: freeze(kept) }])
 }
+
+/** Writes to the state as the update they are: a record, or a list of records of which the n-th holds the n-th write of every key. */
+export const updateOf = (program: Program, writes: ReadonlyArray<Write>): unknown => {
+  const updates: Array<Record<string, unknown>> = []
+  const counts = new Map<number, number>()
+  for (const { channel, value } of writes) {
+    const { isState, name } = program.channels[channel]!
+    if (!isState) continue
+    const nth = counts.get(channel) ?? 0
+    counts.set(channel, nth + 1)
+    setKey(updates[nth] ??= {}, name, value)
+  }
+  return updates.length > 1 ? updates : updates[0]
+}

@@ -3,20 +3,22 @@
  * task order, commit, repeat. A graph inside a task is the same loop, one level
  * down.
  */
+import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
 import type { Source } from "../../Checkpoint.ts"
 import { type CheckpointError, GraphBreakpoint, GraphDrained, type InvalidUpdate, MissingInput, NodeTimeout, RecursionLimit, ReplayMismatch, StalledJoin } from "../../GraphError.ts"
 import type * as Channel from "../../Channel.ts"
 import { applyWrites, type TaskWrites } from "../engine/apply.ts"
 import { canonical } from "../canonical.ts"
-import { type Checkpoint, initial, setKey, values } from "../engine/checkpoint.ts"
+import { type Checkpoint, initial, values } from "../engine/checkpoint.ts"
 import { hash } from "../engine/hash.ts"
 import { INPUT_TASK, isInputTask, plan, type Task } from "../engine/plan.ts"
 import type { Program } from "../engine/program.ts"
 import { emptyPlace, encodeWrites, handedUp, type Graphs, type Place, type TaskRecord } from "../engine/stored.ts"
-import { inputWrites, type Write } from "../engine/writes.ts"
+import { inputWrites, updateOf, type Write } from "../engine/writes.ts"
 import { offerTraced, wants } from "./events.ts"
 import { type Inside, isFault, load, placeKey, Session } from "./session.ts"
 import { announce, askedOf, execute, failureOf, type Outcomes, recordOf, report } from "./superstep.ts"
@@ -304,13 +306,11 @@ const barred = (run: GraphRun, tasks: ReadonlyArray<Task>): Exiting | undefined 
 /** Shows the results of tasks that had finished before a resume. */
 const reportKept = (run: GraphRun, tasks: ReadonlyArray<Task>, todo: ReadonlyArray<Task>): Effect.Effect<void> => {
   if (run.shared.sink === undefined || todo.length === tasks.length) return Effect.void
+  const runs = new Set(todo)
   return Effect.forEach(tasks, (task) => {
     const record = run.session?.place.records.get(task.id)
-    if (record?.status !== "done" || todo.includes(task)) return Effect.void
-    const update: Record<string, unknown> = {}
-    for (const { channel, value } of record.writes) {
-      if (run.program.channels[channel]!.isState) setKey(update, run.program.channels[channel]!.name, value)
-    }
+    if (record?.status !== "done" || runs.has(task)) return Effect.void
+    const update = updateOf(run.program, record.writes)
     return report(run, task, { _tag: "Done", writes: record.writes, update, graphs: record.graphs, cached: true })
   }, { discard: true })
 }
@@ -328,7 +328,14 @@ const superstep: (run: GraphRun) => Erased<GraphExit | undefined> = Effect.fnUnt
   const outcomes = yield* execute(run, todo)
   if (run.session !== undefined) yield* run.session.settle
   const ending = endOf(run, tasks, outcomes)
-  if (ending !== undefined) return yield* ending
+  if (ending !== undefined) {
+    const paused = run.shared.sink === undefined ? [] : tasks.filter((task) => outcomes.get(task.id)?._tag === "Paused")
+    if (paused.length > 0) {
+      yield* flush(run)
+      yield* Effect.forEach(paused, (task) => report(run, task, outcomes.get(task.id)!), { discard: true })
+    }
+    return yield* ending
+  }
   const finished = finishedOf(run, tasks, recordsOf(run, tasks, outcomes))
   const next = yield* Effect.fromResult(
     applyWrites(run.program, run.checkpoint, finished.filter(({ task }) => task !== undefined).map(toTaskWrites), {
@@ -344,16 +351,25 @@ const superstep: (run: GraphRun) => Erased<GraphExit | undefined> = Effect.fnUnt
   return breakAfter(run, tasks)
 }) as (run: GraphRun) => Erased<GraphExit | undefined>
 
+/** Stores what is finished, after a run has ended early. Where storage itself failed there is nothing more to be done. */
+const keepWhatIsDone = (run: GraphRun, cause: Cause.Cause<unknown> | undefined): Erased<void> => {
+  const settled = run.session?.settle ?? Effect.void
+  return cause !== undefined && isFault(run.shared.thread, cause) ? Effect.ignore(settled) : Effect.andThen(settled, flush(run))
+}
+
 /** Runs a graph from where it stands until it is done, or something ends it. Whatever ends it, what is finished is stored. */
 export const runLoop: (run: GraphRun) => Erased<GraphExit> = Effect.fnUntraced(function*(run: GraphRun) {
-  const exit = yield* Effect.onError(
-    Effect.gen(function*() {
-      for (;;) {
-        const end = yield* superstep(run)
-        if (end !== undefined) return end
-      }
-    }),
-    (cause) => Effect.ignore(Effect.andThen(run.session?.settle ?? Effect.void, isFault(run.shared.thread, cause) ? Effect.void : flush(run)))
+  const supersteps = Effect.gen(function*() {
+    for (;;) {
+      const end = yield* superstep(run)
+      if (end !== undefined) return end
+    }
+  })
+  const exit = yield* Effect.onInterrupt(
+    Effect.catchCause(supersteps, (cause) => Effect.flatMap(Effect.exit(keepWhatIsDone(run, cause)), (kept) =>
+      // What could not be kept is told beside why the run ended.
+      Effect.failCause(Exit.isFailure(kept) ? Cause.combine(cause, kept.cause) : cause))),
+    () => Effect.ignore(keepWhatIsDone(run, undefined))
   )
   if (run.session !== undefined && keepsAtExit(run, exit)) yield* flush(run)
   return exit
@@ -468,7 +484,8 @@ const pickInput = (program: Program, input: unknown): unknown => {
 export const nest: Nest = Effect.fnUntraced(function*(run: GraphRun, task: Task, call: NestedCall) {
   const namespace = nestedNamespace(run, task, call.key)
   const input = pickInput(call.program, call.input)
-  const origin = originOf(call.program, input)
+  // Only what is stored has to be told apart.
+  const origin = run.session === undefined || call.persistence === "none" ? "" : originOf(call.program, input)
   const session = yield* Effect.tapError(nestedSession(run, task, call, namespace, origin), (error) =>
     Effect.sync(() => run.shared.thread?.faults.add(error as CheckpointError)))
   const limits = { ...call.program.limits, ...run.shared.overrides }
@@ -478,7 +495,7 @@ export const nest: Nest = Effect.fnUntraced(function*(run: GraphRun, task: Task,
     session,
     namespace,
     path: [...run.path, namespace.slice(run.namespace === "" ? 0 : run.namespace.length + 1)],
-    seed: hash(superstepId(run), task.id, namespace),
+    seed: () => hash(superstepId(run), task.id, namespace),
     limits: { ...limits, before: call.program.limits.before, after: call.program.limits.after },
     checkpoint: session?.place.checkpoint ?? initial(call.program),
     stepsLeft: limits.recursionLimit,

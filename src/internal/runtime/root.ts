@@ -23,9 +23,6 @@ export interface RootOptions {
   readonly seed: string | undefined
 }
 
-const hasCache = (program: Program): boolean =>
-  program.nodes.some((node) => node.cache !== undefined || (node.body._tag === "Graph" && hasCache(node.body.program)))
-
 /** Breakpoints that a run brings have to name nodes that there are. */
 const checkStops = (program: Program, { after = [], before = [] }: Partial<Limits>): Effect.Effect<void, UnknownNode> => {
   const unknown = [...before, ...after].find((name) => name !== "*" && !program.nodeNumber.has(name))
@@ -41,7 +38,7 @@ export const makeRun: (
   on?: { readonly thread: ThreadRun; readonly session: Session; readonly answers: Answers }
 ) => Effect.Effect<GraphRun, UnknownNode> = Effect.fnUntraced(function*(program, options, on) {
   yield* checkStops(program, options.overrides)
-  const cache = hasCache(program) ? Option.getOrUndefined(yield* Effect.serviceOption(NodeCache)) : undefined
+  const cache = Option.getOrUndefined(yield* Effect.serviceOption(NodeCache))
   const seed = options.seed ?? (on === undefined ? String(yield* Random.nextInt) : "")
   const limits = { ...program.limits, ...options.overrides }
   return {
@@ -59,7 +56,7 @@ export const makeRun: (
     session: on?.session,
     namespace: "",
     path: [],
-    seed,
+    seed: () => seed,
     limits,
     checkpoint: on?.session.place.checkpoint ?? initial(program),
     stepsLeft: limits.recursionLimit,

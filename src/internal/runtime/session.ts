@@ -192,6 +192,8 @@ export class Session {
   readonly #metadata: string
   /** Tasks whose rows beside the current checkpoint are stored, with the revision of the row. */
   readonly #storedTasks = new Map<string, number>()
+  /** Tasks of which durability `exit` has still to store what they came to last. */
+  readonly #outdated = new Set<string>()
   #buffer: Array<{ readonly id: string; readonly row: TaskRow }> = []
   /** Stores records batch after batch: what comes while one is on its way waits for the next. */
   readonly #acknowledging = new Behind(Effect.suspend((): Effect.Effect<void, StorageError> => {
@@ -261,6 +263,7 @@ export class Session {
     return Effect.flatMap(put, (rows) => {
       for (const [index, { id, row }] of batch.entries()) {
         this.#storedTasks.set(id, rows[index]!.revision)
+        this.#outdated.delete(id)
         if (rows[index] === row || rows[index]!.status !== "done" || rows[index]!.data === row.data) continue
         const record = decodeTask(this.program, rows[index]!)
         if (Result.isFailure(record)) return Effect.fail(this.#fail(record.failure))
@@ -311,6 +314,7 @@ export class Session {
       // Beside a checkpoint that is not stored, nothing can stand.
       const fresh = before.id === undefined ? [] : rows.filter((row) => !this.#storedTasks.has(row.task))
       this.#storedTasks.clear()
+      this.#outdated.clear()
       this.adopted.clear()
       if (isExit) return Effect.void
       const kept: Array<TaskRow> = []
@@ -396,7 +400,7 @@ export class Session {
       const { id, records } = this.place
       if (id === undefined) return Effect.void
       const committed = id === this.#stored ? Effect.void : this.#exitCommit(id, createdMillis)
-      const missing = new Map([...records].filter(([task]) => !this.#storedTasks.has(task)))
+      const missing = new Map([...records].filter(([task]) => !this.#storedTasks.has(task) || this.#outdated.has(task)))
       return Effect.andThen(committed, this.store(missing))
     })
   }
@@ -410,6 +414,8 @@ export class Session {
 
   /** Keeps a record in mind without storing it: durability `exit` stores it when the run ends. */
   remember(id: string, record: TaskRecord): void {
+    // What is stored of the task, such as an answered question, is no longer what it came to.
+    if (this.run.durability === "exit") this.#outdated.add(id)
     // Copied once per superstep, not once per task.
     if (this.#remembered === undefined || this.place.records !== this.#remembered) {
       this.#remembered = new Map(this.place.records)

@@ -4,6 +4,7 @@
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import type { PendingRequest } from "../../Checkpoint.ts"
 import type * as Event from "../../Event.ts"
 import { NodeTimeout } from "../../GraphError.ts"
@@ -137,19 +138,24 @@ const answersIn = (run: GraphRun, id: string): Answers => {
   return record === undefined || record.status === "done" ? new Map() : record.answers
 }
 
-/** One task: runs it, makes its result durable if it has siblings, and reports it. */
+/** Takes in what a task came to: makes it durable if it has siblings, and reports it then. A pause is reported when all of it is durable. */
+const takeIn = (run: GraphRun, task: Task, outcome: Outcome, outcomes: Map<string, Outcome>, isAlone: boolean): Erased<Outcome> => {
+  outcomes.set(task.id, outcome)
+  const { session, shared: { sink } } = run
+  const record = session === undefined || (isAlone && outcome._tag === "Done")
+    ? undefined
+    : recordOf(outcome, answersIn(run, task.id))
+  const told = sink === undefined || outcome._tag === "Paused" ? Effect.void : report(run, task, outcome)
+  if (record === undefined) return Effect.as(told, outcome)
+  session!.remember(task.id, record)
+  const stored = session!.acknowledge(task.id, record)
+  return Effect.as(sink === undefined ? stored : Effect.andThen(Effect.andThen(stored, session!.settle), told), outcome)
+}
+
+/** One task, run and taken in. */
 const settleTask = (run: GraphRun, task: Task, outcomes: Map<string, Outcome>, isAlone: boolean): Erased<Outcome> =>
-  Effect.flatMap(runTask(run, task, handUp), (outcome) => {
-    if (outcome._tag === "Fault") return Effect.failCause(outcome.cause)
-    outcomes.set(task.id, outcome)
-    const { session } = run
-    const record = session === undefined || (isAlone && outcome._tag === "Done")
-      ? undefined
-      : recordOf(outcome, answersIn(run, task.id))
-    if (record === undefined) return run.shared.sink === undefined ? Effect.succeed(outcome) : Effect.as(report(run, task, outcome), outcome)
-    session!.remember(task.id, record)
-    return Effect.andThen(session!.acknowledge(task.id, record), Effect.as(report(run, task, outcome), outcome))
-  })
+  Effect.flatMap(runTask(run, task, handUp), (outcome) =>
+    outcome._tag === "Fault" ? Effect.failCause(outcome.cause) : takeIn(run, task, outcome, outcomes, isAlone))
 
 /** A storage failure while tasks run ends the superstep: no node is to blame. */
 class Halt {
@@ -159,7 +165,7 @@ class Halt {
 const runMany = (run: GraphRun, tasks: ReadonlyArray<Task>, outcomes: Map<string, Outcome>, halt: Halt): Erased<void> => {
   const stops = run.limits.onFailure === "interrupt"
   const each = (task: Task): Erased<void> =>
-    Effect.matchCauseEffect(settleTask(run, task, outcomes, false), {
+    Effect.matchCauseEffect(Effect.suspend(() => settleTask(run, task, outcomes, false)), {
       onFailure: (cause) => {
         halt.cause ??= cause
         return Effect.fail("stop" as const)
@@ -167,9 +173,11 @@ const runMany = (run: GraphRun, tasks: ReadonlyArray<Task>, outcomes: Map<string
       onSuccess: (outcome) => stops && isFailure(outcome) ? Effect.fail("stop" as const) : Effect.void
     })
   // Not Effect.ignore: a defect in the finalizer of an interrupted sibling turns "stop" into a defect.
-  return Effect.asVoid(Effect.exit(
-    Effect.forEach(tasks, each, { concurrency: run.limits.concurrency ?? "unbounded", discard: true })
-  ))
+  const all = Effect.exit(Effect.forEach(tasks, each, { concurrency: run.limits.concurrency ?? "unbounded", discard: true }))
+  return Effect.map(all, (exit) => {
+    // Somebody else ended a task: without this the superstep would go on as if that task had never been.
+    if (Exit.isFailure(exit) && halt.cause === undefined && ![...outcomes.values()].some(isFailure)) halt.cause = exit.cause
+  })
 }
 
 const runAlone = (run: GraphRun, task: Task, outcomes: Map<string, Outcome>): Erased<void> =>
@@ -190,8 +198,7 @@ const withSuperstepTimeout = (
   return Effect.catch(bounded(effect, { waits: run.shared.sink?.waits, millis, error }), (failure) => {
     if (failure !== expired) return Effect.fail(failure)
     const cause = Cause.fail(expired)
-    for (const task of late()) outcomes.set(task.id, { _tag: "Failed", cause })
-    return Effect.void
+    return Effect.forEach(late(), (task) => takeIn(run, task, { _tag: "Failed", cause }, outcomes, false), { discard: true })
   }) as Erased<void>
 }
 

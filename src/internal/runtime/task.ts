@@ -36,8 +36,8 @@ import type { Checkpoint } from "../engine/checkpoint.ts"
 import { hash } from "../engine/hash.ts"
 import type { Task } from "../engine/plan.ts"
 import type { Limits, Program } from "../engine/program.ts"
-import { type Answers, encodeWrites, type Graphs, type TaskRecord } from "../engine/stored.ts"
-import { withRouting, type Write, type WriteError, writesOf } from "../engine/writes.ts"
+import { type Answers, encodeWrites, type Graphs } from "../engine/stored.ts"
+import { updateOf, withRouting, type Write, type WriteError, writesOf } from "../engine/writes.ts"
 import type { Sink } from "./events.ts"
 import { type Asked, AttemptScratchpad } from "./scratchpad.ts"
 import { isFault, type Session, type ThreadRun } from "./session.ts"
@@ -70,7 +70,8 @@ export interface GraphRun {
   readonly session: Session | undefined
   readonly namespace: string
   readonly path: ReadonlyArray<string>
-  readonly seed: string
+  /** What ids and random numbers derive from where nothing is stored; made when first needed. */
+  readonly seed: () => string
   readonly limits: Limits
   /** The machine that the current superstep reads. */
   checkpoint: Checkpoint
@@ -153,7 +154,7 @@ class TaskRandom {
 }
 
 /** The id of the checkpoint that the superstep starts from, or what stands for it where nothing is stored. */
-export const superstepId = (run: GraphRun): string => run.session?.id ?? hash(run.seed, run.namespace, String(run.checkpoint.step))
+export const superstepId = (run: GraphRun): string => run.session?.id ?? hash(run.seed(), run.namespace, String(run.checkpoint.step))
 
 /** One attempt of a task: what the service `Running` gives to its node. */
 export class Attempt implements RunningShape {
@@ -212,7 +213,8 @@ export class Attempt implements RunningShape {
   get heartbeat(): Effect.Effect<void> {
     if (!this.isWatched) return Effect.void
     return Effect.map(activeMillis(this.#run.shared.sink?.waits), (now) => {
-      for (let at: Attempt | undefined = this; at !== undefined; at = at.#run.holder) at.progressMillis = now
+      this.progressMillis = now
+      for (let at = this.#run.holder; at !== undefined; at = at.#run.holder) at.progressMillis = now
     })
   }
   emit = (data: unknown): Effect.Effect<void> =>
@@ -337,6 +339,7 @@ const concludeAttempt = (task: Task, attempt: Attempt, exit: Exit.Exit<unknown, 
   if (attempt.fault !== undefined) return { _tag: "Ended", outcome: { _tag: "Fault", cause: attempt.fault } }
   if (Exit.isFailure(exit)) {
     const { cause } = exit
+    if (cause.reasons.length === 0) return { _tag: "Ended", outcome: failed(Cause.die(new Error("the node failed without a cause"))) }
     if (!cause.reasons.every(Cause.isFailReason)) return { _tag: "Ended", outcome: failed(cause) }
     if (isTimeout(cause)) return { _tag: "Error", error: Option.getOrThrow(Cause.findErrorOption(cause)), cause }
   }
@@ -472,7 +475,8 @@ const isPlain = (task: Task): boolean =>
 
 /** Runs a task to its outcome. */
 export const runTask = (run: GraphRun, task: Task, handUp: HandUp): Erased<Outcome> => {
-  if (!isPlain(task)) return runWithPolicies(run, task, handUp)
+  // A policy's own function that throws is a defect of this task alone.
+  if (!isPlain(task)) return Effect.catchCause(runWithPolicies(run, task, handUp), (cause) => Effect.succeed(failed(cause)))
   const attempt = new Attempt(run, task, 1, 0)
   const attempted = attemptOnce(task, attempt)
   return Effect.map(attempted, (attempted) => outcomeOf(run, task, { attempted, attempt, isHandled: false }, handUp))
@@ -528,16 +532,12 @@ const cacheEntry = (run: GraphRun, task: Task) => {
 
 const cachedOutcome = (run: GraphRun, task: Task, text: string): Outcome | undefined => {
   const writes: Array<Write> = []
-  const update: Record<string, unknown> = {}
   for (const [name, kind, json] of JSON.parse(text) as ReadonlyArray<readonly [string, 0 | 1, never]>) {
     const channel = run.program.channelNumber.get(name)
     if (channel === undefined) return undefined
     const value = run.program.channels[channel]!.codec.decodeWrite({ kind: kind === 0 ? "write" : "overwrite", json })
     if (Result.isFailure(value)) return undefined
     writes.push({ channel, value: value.success })
-    if (run.program.channels[channel]!.isState) update[name] = value.success
   }
-  return doneWith(update, [], true, () => withRouting(run.program, run.checkpoint.cells, task.node, writes))
+  return doneWith(updateOf(run.program, writes), [], true, () => withRouting(run.program, run.checkpoint.cells, task.node, writes))
 }
-
-export type { TaskRecord }

@@ -66,6 +66,9 @@ export const bounded = <A, E, R>(
     let expired: NodeTimeout | undefined
     const timer = expiry(waits, millis, since ?? (() => started), (elapsedMillis) => expired = error(elapsedMillis))
     // A defect in a finalizer of what was interrupted would turn the timeout into a defect.
-    return Effect.catchCause(Effect.raceFirst(effect, timer), (cause) => expired === undefined ? Effect.failCause(cause) : Effect.fail(expired))
+    return Effect.catchCause(
+      Effect.raceFirst(effect, timer),
+      (cause) => expired === undefined ? Effect.failCause(cause) : Effect.fail(expired)
+    )
   })
 }

@@ -18,7 +18,7 @@ import { handedUp, type Place, type TaskRecord } from "../engine/stored.ts"
 import { inputWrites, type Write, writesOf } from "../engine/writes.ts"
 import { type Located, locate } from "./inspect.ts"
 import { withInputRecords } from "./loop.ts"
-import { load, metadataOf, placeKey, Session, type ThreadRun } from "./session.ts"
+import { load, metadataOf, placeKey, Session, type Step, type ThreadRun } from "./session.ts"
 import type { Erased } from "./task.ts"
 import { open, type Opened, threadRun } from "./thread.ts"
 
@@ -80,7 +80,9 @@ const withoutSends = (program: Program, base: Checkpoint, taken: ReadonlySet<Tas
 /** What the updates of one superstep lead to. */
 interface Updated {
   readonly checkpoint: Checkpoint
-  /** What they wrote to the state, as if by nodes. */
+  /** Tasks that they took the place of: these have their results. */
+  readonly tasks: Step["tasks"]
+  /** What they wrote to the state besides, as if by nodes. */
   readonly up: ReadonlyArray<Write>
 }
 
@@ -92,32 +94,35 @@ const applyUpdates = (
 ): Result.Result<Updated, unknown> => {
   if (updates.length === 1 && updates[0]!.asNode === undefined && updates[0]!.values === undefined) {
     // Nothing is written, and nobody is said to have run: a checkpoint from which what is left is asked and run anew.
-    return Result.succeed({ checkpoint: { ...from, step: from.step === -2 ? 0 : from.step + 1 }, up: [] })
+    return Result.succeed({ checkpoint: { ...from, step: from.step === -2 ? 0 : from.step + 1 }, tasks: [], up: [] })
   }
   const pending = plan(program, from)
   const taken = new Set<Task>()
   const tasks: Array<TaskWrites> = []
+  const finished: Array<Step["tasks"][number]> = []
+  const free: Array<TaskWrites> = []
   for (const { asNode, values } of updates) {
     const name = asNode === undefined ? updates.length > 1 ? Result.fail(new AmbiguousUpdate({ nodes: nodeNames(program) })) : lastNode(program, from) : Result.succeed(asNode)
     if (Result.isFailure(name)) return Result.fail(name.failure)
     // A node that was to run has run, by this update; of several Sends to it the first that is not finished.
     const task = pending.find((one) =>
-      one.node.name === name.success && (one.kind === "pull" || (!taken.has(one) && records.get(one.id)?.status !== "done"))
+      one.node.name === name.success && !taken.has(one) && (one.kind === "pull" || records.get(one.id)?.status !== "done")
     )
     if (task !== undefined) taken.add(task)
     const writes = toWrites(program, from, task, { values, asNode: name.success })
     if (Result.isFailure(writes)) return Result.fail(writes.failure)
     tasks.push(writes.success)
+    if (task !== undefined) finished.push({ id: task.id, record: { status: "done", writes: writes.success.writes, graphs: [] } })
+    else if (name.success !== INPUT_NODE && name.success !== START) free.push(writes.success)
   }
   const base = withoutSends(program, from, taken)
   const isInput = tasks.some(({ name }) => name === INPUT_NODE)
   // The first input of a thread is step -1; what acts as its start comes after.
   const step = base.step === -2 && !isInput ? 0 : base.step + 1
   const options = { isSuperstep: false, isInput, step }
-  const up = handedUp(program, tasks.filter(({ name }) => name !== INPUT_NODE))
   const applied = Result.flatMap(applyWrites(program, base, tasks, options), (next) =>
     plan(program, next).length > 0 ? Result.succeed(next) : applyWrites(program, base, tasks, { ...options, isQuiet: true }))
-  return Result.map(applied, (checkpoint) => ({ checkpoint, up }))
+  return Result.map(applied, (checkpoint) => ({ checkpoint, tasks: finished, up: handedUp(program, free) }))
 }
 
 /** The machine with nothing left to run. */
@@ -141,7 +146,7 @@ const endedNow = (program: Program, base: Checkpoint, records: Place["records"],
     return record?.status === "done" ? [{ id: task.id, name: task.node.name, woken: undefined, writes: record.writes }] : []
   })
   const folded = applyWrites(program, base, done, { isSuperstep: false, step: base.step })
-  return Result.map(folded, (checkpoint) => ({ checkpoint: cleared(program, checkpoint), up: handedUp(program, done) }))
+  return Result.map(folded, (checkpoint) => ({ checkpoint: cleared(program, checkpoint), tasks: [], up: handedUp(program, done) }))
 }
 
 /** What one list of updates leads to. */
@@ -180,10 +185,10 @@ const kept = (program: Program, next: Checkpoint, place: Place): ReadonlyMap<str
 const commitAt = (
   session: Session,
   source: Source,
-  { checkpoint, up }: Updated,
+  { checkpoint, tasks, up }: Updated,
   records: ReadonlyMap<string, TaskRecord>
 ): Erased<void> =>
-  Effect.flatMap(Clock.currentTimeMillis, (now) => session.commit({ source, checkpoint, tasks: [], records, isWhole: true, up }, now))
+  Effect.flatMap(Clock.currentTimeMillis, (now) => session.commit({ source, checkpoint, tasks, records, isWhole: true, up }, now))
 
 /** Graphs inside tasks that are still to run stand where they stood: under the new checkpoint, as branches of themselves. */
 const carryGraphs: (
@@ -219,7 +224,7 @@ const carryGraphs: (
         isKept: true,
         isAtHead: false
       })
-      yield* commitAt(session, "fork", { checkpoint: place.checkpoint, up: [] }, kept(body.program, place.checkpoint, place))
+      yield* commitAt(session, "fork", { checkpoint: place.checkpoint, tasks: [], up: [] }, kept(body.program, place.checkpoint, place))
       yield* carryGraphs(run, body.program, inside, { id: head.value.id, checkpoint: place.checkpoint }, {
         id: session.id,
         checkpoint: place.checkpoint
@@ -253,7 +258,7 @@ const openAt: (located: Located) => Erased<Session> = Effect.fnUntraced(function
   const session = sessionAt(located, run, located.isHead)
   if (!located.isHead) {
     const { checkpoint } = located.place
-    yield* commitAt(session, "fork", { checkpoint: { ...checkpoint, step: checkpoint.step + 1 }, up: [] }, new Map())
+    yield* commitAt(session, "fork", { checkpoint: { ...checkpoint, step: checkpoint.step + 1 }, tasks: [], up: [] }, new Map())
   }
   return session
 }) as (located: Located) => Erased<Session>
