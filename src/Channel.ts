@@ -223,8 +223,10 @@ export const topic: {
     item: S,
     options?: { readonly accumulate?: boolean; readonly unique?: boolean }
   ): Channel<ReadonlyArray<S["Type"]>, S["Type"] | ReadonlyArray<S["Type"]>, "initial">
-} = (item: AnySchema, options?: { readonly accumulate?: boolean; readonly unique?: boolean }) =>
-  make<never, unknown, never>(
+} = (item: AnySchema, options?: { readonly accumulate?: boolean; readonly unique?: boolean }) => {
+  // A write is an item or a list of items: which of the two could not be told.
+  if (item.ast._tag === "Arrays") throw new Error("Channel.topic: an item cannot be an array; put it into a struct")
+  return make<never, unknown, never>(
     {
       _tag: "Topic",
       accumulate: options?.accumulate ?? false,
@@ -234,6 +236,7 @@ export const topic: {
     Schema.Array(item),
     Schema.Union([Schema.Array(item), item])
   )
+}
 
 /**
  * Folds every write into the value, in task order. `reduce` is pure and returns a new value; it should be associative in the

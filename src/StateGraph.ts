@@ -441,7 +441,7 @@ const callInside = (program: Program, persistence: Persistence, input: unknown, 
   Effect.flatMap(Running, (running) =>
     Effect.withFiber((fiber) => {
       const attempt = running as Attempt
-      const place = key === undefined ? attempt.nextCall(fiber.id) : `@${encodeURIComponent(key)}`
+      const place = key === undefined ? attempt.nextCall(fiber.id) : `@${key}`
       if (place === undefined) {
         attempt.pad.failure ??= new ConcurrentCall({ kind: "graph", node: attempt.node, name: program.name })
         return Effect.fail(attempt.pad.failure)

@@ -1347,6 +1347,37 @@ behaves(
     })
 )
 
+behaves("L13 and so it is for the questions of a graph inside a graph inside a task", () =>
+  Effect.gen(function*() {
+    for (const durability of ["sync", "async", "exit"] as const) {
+      const graph = () => {
+        const child = StateGraph.make(
+          "child",
+          StateGraph.nodes(Log, {
+            node: Effect.fnUntraced(function*() {
+              return { log: [yield* Ask.ask("1"), yield* Ask.ask("2")] }
+            }),
+            last: () => Effect.map(Ask.ask("3"), (answer) => ({ log: [answer] }))
+          }),
+          { start: "node", edges: { node: "last" } }
+        )
+        const middle = StateGraph.make("middle", StateGraph.nodes(Log, { child }), { start: "child" })
+        return StateGraph.make("parent", StateGraph.nodes(Log, { middle }), { start: "middle" })
+      }
+      const thread = () => graph().thread(durability)
+      yield* paused(thread().invoke({}, { durability }))
+      for (const [index, payload] of ["1", "2", "3"].entries()) {
+        for (
+          const part of [thread().state(), thread().at(["middle"]).state(), thread().at(["middle", "child"]).state()]
+        ) {
+          assert.deepStrictEqual(payloads((yield* part).requests), [payload], `${durability} ${payload}`)
+        }
+        if (index < 2) yield* paused(thread().resume(Ask.reply(payload), { durability }))
+      }
+      assert.deepStrictEqual(yield* thread().resume(Ask.reply("3"), { durability }), { log: ["1", "2", "3"] })
+    }
+  }))
+
 behaves("L13 a pause is stored before it is seen, in every durability", () =>
   Effect.gen(function*() {
     const saver = yield* Checkpointer.Checkpointer

@@ -458,3 +458,64 @@ behaves(
       assert.strictEqual((yield* Effect.flip(thread.at(["child"]).update({ log: ["late"] })))._tag, "UnknownCheckpoint")
     })
 )
+
+behaves(
+  "L19 an update of the parent while a graph inside waits: the graph goes on where it stood, and asks again",
+  () =>
+    Effect.gen(function*() {
+      const runs: Array<string> = []
+      const child = StateGraph.make(
+        "child",
+        StateGraph.nodes(Log, {
+          first: () => {
+            runs.push("first")
+            return { log: ["first"] }
+          },
+          ask: () => {
+            runs.push("ask")
+            return Effect.map(Ask.ask("?"), (answer) => ({ log: [answer] }))
+          },
+          sibling: () => {
+            runs.push("sibling")
+            return { log: ["sibling"] }
+          }
+        }),
+        { start: "first", edges: { first: ["ask", "sibling"] } }
+      )
+      const middle = StateGraph.make("middle", StateGraph.nodes(Log, { child }), { start: "child" })
+      const graph = StateGraph.make("parent", StateGraph.nodes(Log, { middle, free: () => ({ log: ["free"] }) }), {
+        start: "middle"
+      })
+      const thread = graph.thread("t")
+      const [old] = yield* paused(thread.invoke({ log: ["in"] }))
+      runs.length = 0
+      yield* thread.update({ log: ["noted"] }, { asNode: "free" })
+      assert.deepStrictEqual((yield* thread.state()).next, ["middle"])
+      assert.deepStrictEqual((yield* thread.at(["middle", "child"]).state()).values, {
+        log: ["in", "first", "sibling"]
+      })
+      const [again] = yield* paused(thread.continue())
+      assert.deepStrictEqual(runs, ["ask"])
+      assert.notStrictEqual(again!.id, old!.id)
+      assert.deepStrictEqual(yield* thread.resume(Ask.reply("yes")), {
+        log: ["in", "noted", "first", "yes", "sibling"]
+      })
+    })
+)
+
+behaves("L8 an update of a graph inside as its start is its input, and is not handed up", () =>
+  Effect.gen(function*() {
+    const child = StateGraph.make(
+      "child",
+      StateGraph.nodes(Log, { ask: () => Effect.map(Ask.ask("?"), (answer) => ({ log: [answer] })) }),
+      {
+        start: "ask"
+      }
+    )
+    const thread = StateGraph.make("parent", StateGraph.nodes(Log, { child }), { start: "child" }).thread("t")
+    yield* paused(thread.invoke({}))
+    yield* thread.at(["child"]).update({ log: ["told"] }, { asNode: "__start__" })
+    yield* paused(thread.continue())
+    assert.deepStrictEqual((yield* thread.at(["child"]).state()).values, { log: ["told"] })
+    assert.deepStrictEqual(yield* thread.resume(Ask.reply("yes")), { log: ["yes"] })
+  }))

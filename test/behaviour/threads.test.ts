@@ -322,6 +322,37 @@ behaves(
 )
 
 behaves(
+  "LG#96 updates in the place of tasks leave the results that these would have, in the history and handed on",
+  () =>
+    Effect.gen(function*() {
+      const graph = StateGraph.make(
+        "double",
+        StateGraph.nodes(Value, { double: (s) => ({ value: s.value }), pair: () => [{ value: 1 }, { value: 2 }] }),
+        { start: ["double", "pair"] }
+      )
+      const results = (snapshots: Snapshots) =>
+        snapshots.map(({ next, step, tasks }) => [step, next, tasks.map(({ node, result }) => [node, result])])
+      const ran = graph.thread("ran")
+      assert.deepStrictEqual(yield* ran.invoke({ value: 1 }), { value: 5 })
+      const updated = graph.thread("updated")
+      yield* updated.updateAll([
+        [{ values: { value: 1 }, asNode: "__input__" }],
+        [{ values: { value: 1 }, asNode: START }],
+        [{ values: { value: 1 }, asNode: "double" }, { values: [{ value: 1 }, { value: 2 }], asNode: "pair" }]
+      ])
+      const expected = results(yield* ran.history())
+      assert.deepStrictEqual<unknown>(expected[1], [0, ["double", "pair"], [["double", { value: [1] }], ["pair", {
+        value: [1, 2]
+      }]]])
+      assert.deepStrictEqual(results(yield* updated.history()), expected)
+      // Going back does not take these results for its own.
+      const before = (yield* updated.history())[1]!.checkpoint
+      assert.deepStrictEqual(yield* updated.continue({ checkpoint: before }), { value: 5 })
+      assert.deepStrictEqual((yield* updated.history({ branch: 2 })).map(({ source }) => source), ["loop", "fork"])
+    })
+)
+
+behaves(
   "L19 an update without a node acts as the one that ran last, and says so when there are several",
   () =>
     Effect.gen(function*() {

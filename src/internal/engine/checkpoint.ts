@@ -2,7 +2,7 @@
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Channel from "../../Channel.ts"
-import { freeze, isFragile } from "../freeze.ts"
+import { isFragile } from "../freeze.ts"
 import type { ChannelProgram, Program, Read } from "./program.ts"
 
 export interface Checkpoint {
@@ -94,5 +94,3 @@ export const values = (program: Program, checkpoint: Checkpoint): Readonly<Recor
 /** What a run ends with. */
 export const output = (program: Program, checkpoint: Checkpoint): unknown =>
   Option.getOrUndefined(read(program, checkpoint.cells, program.output))
-
-export { freeze }

@@ -123,16 +123,16 @@ export const recordCodec = (fields: State.Fields, isUpdate: boolean): Codec => {
       (rows) => rows.map(([key, row]): Schema.Json => [key, row.kind, row.json])
     )
   const decode = (json: unknown): Result.Result<unknown, string> => {
+    if (!isStoredRecord(json)) return Result.fail("expected a list of rows")
     const record: Record<string, unknown> = {}
-    for (const row of Array.isArray(json) ? json as ReadonlyArray<unknown> : []) {
-      const [key, kind, value] = row as [string, "write" | "overwrite", Schema.Json]
+    for (const [key, kind, value] of json) {
       const channel = fields[key]
       if (channel === undefined) return Result.fail(`"${key}" is no key of the state`)
       const decoded = Channel.decodeWrite(asValue(channel), { kind, json: value })
       if (Result.isFailure(decoded)) return Result.fail(`at "${key}": ${decoded.failure}`)
       setKey(record, key, decoded.success)
     }
-    return Array.isArray(json) ? Result.succeed(freeze(record)) : Result.fail("expected a list of rows")
+    return Result.succeed(freeze(record))
   }
   return whole(encode, decode, (record) => {
     if (typeof record !== "object" || record === null || Array.isArray(record)) return Option.some("expected a record")
@@ -157,6 +157,11 @@ const whole = (
   decodeWrite: (row) => decode(row.json)
 })
 
+const isStoredSend = Schema.is(Schema.Tuple([Schema.String, Schema.Json, Schema.NullOr(Schema.Finite)]))
+const isStoredRecord = Schema.is(
+  Schema.Array(Schema.Tuple([Schema.String, Schema.Literals(["write", "overwrite"]), Schema.Json]))
+)
+
 /** Sends are stored with the inputs encoded as their nodes say; a gap among them as `null`. */
 const tasksCodec = (node: (name: string) => NodeProgram | undefined): Codec => {
   const encodeOne = (send: unknown): Result.Result<Schema.Json, string> => {
@@ -168,7 +173,8 @@ const tasksCodec = (node: (name: string) => NodeProgram | undefined): Codec => {
   }
   const decodeOne = (json: unknown): Result.Result<unknown, string> => {
     if (json === null) return Result.succeed(null)
-    const [name, arg, timeoutMillis] = json as [string, Schema.Json, number | null]
+    if (!isStoredSend(json)) return Result.fail("expected a Send")
+    const [name, arg, timeoutMillis] = json
     const target = node(name)
     if (target === undefined) return Result.fail(`there is no node "${name}"`)
     return Result.map(
@@ -198,8 +204,8 @@ const anyChannel = Channel.lastValue(Schema.Unknown)
 class Channels {
   readonly list: Array<ChannelProgram> = []
   readonly numbers = new Map<string, number>()
-  add(name: string, rule: Channel.Rule, codec: Codec, isState: boolean): number {
-    this.list.push({ name, rule, codec, isState })
+  add(name: string, rule: Channel.Rule, codec: Codec, update?: Channel.AnySchema): number {
+    this.list.push({ name, rule, codec, isState: update !== undefined, update })
     this.numbers.set(name, this.list.length - 1)
     return this.list.length - 1
   }
@@ -368,17 +374,17 @@ export const lower = (description: Description): Program => {
   for (const key of Object.keys(state.fields)) {
     if (reservedKeys.has(key) || key.startsWith("branch:to:") || key.startsWith("join:")) wrong(name, `state key "${key}" is reserved`)
     const field = state.fields[key]!
-    channels.add(key, field.rule, channelCodec(field), true)
+    channels.add(key, field.rule, channelCodec(field), field.update)
   }
   const all = channels.list.map((_, number) => number)
   const inputCodec = recordCodec(state.fields, true)
-  const input = channels.add(INPUT, { _tag: "EphemeralValue", guard: true }, inputCodec, false)
+  const input = channels.add(INPUT, { _tag: "EphemeralValue", guard: true }, inputCodec)
   const nodes: Array<NodeProgram> = []
   const nodeNumber = new Map<string, number>()
-  const tasks = channels.add(TASKS, { _tag: "Topic", accumulate: false, unique: false }, tasksCodec((n) => nodes[nodeNumber.get(n) ?? -1]), false)
+  const tasks = channels.add(TASKS, { _tag: "Topic", accumulate: false, unique: false }, tasksCodec((n) => nodes[nodeNumber.get(n) ?? -1]))
   for (const node of Object.keys(bodies)) {
     const channel = isDeferred(bodies, node) ? deferredChannel : nullChannel
-    channels.add(branch(node), channel.rule, channelCodec(channel), false)
+    channels.add(branch(node), channel.rule, channelCodec(channel))
   }
   const barriers = barriersOf(name, flow)
   const joins: Array<Join> = []
@@ -387,7 +393,7 @@ export const lower = (description: Description): Program => {
     const key = joinChannel(names, group, target)
     if (channels.numbers.has(key)) wrong(name, `the join "${key}" stands for two: name its group differently`)
     const channel = isDeferred(bodies, target) ? Channel.namedBarrierAfterFinish(names, { release }) : Channel.namedBarrier(names, { release })
-    const number = channels.add(key, channel.rule, channelCodec(channel), false)
+    const number = channels.add(key, channel.rule, channelCodec(channel))
     joins.push({ channel: number, node: target, names, release })
   }
   const place = { channels, barriers, all }
@@ -514,10 +520,10 @@ export const lowerPregel = (description: PregelDescription): Program => {
   for (const key of Object.keys(description.channels)) {
     if (reservedKeys.has(key)) wrong(name, `channel "${key}" is reserved`)
     const channel = description.channels[key]!
-    channels.add(key, channel.rule, channelCodec(channel), true)
+    channels.add(key, channel.rule, channelCodec(channel), channel.update)
   }
   const all = channels.list.map((_, number) => number)
-  const tasks = channels.add(TASKS, { _tag: "Topic", accumulate: false, unique: false }, tasksCodec(() => undefined), false)
+  const tasks = channels.add(TASKS, { _tag: "Topic", accumulate: false, unique: false }, tasksCodec(() => undefined))
   const number = (key: string, what: string): number =>
     channels.numbers.get(key) ?? wrong(name, `${what} names channel "${key}", which there is not`)
   const readOf = (what: string | ReadonlyArray<string>, who: string): Read =>

@@ -32,6 +32,8 @@ export interface ChannelProgram {
   readonly codec: Codec
   /** Whether the key belongs to the user's state, or to the machine. */
   readonly isState: boolean
+  /** The schema of one write to a key of the state. */
+  readonly update: Channel.AnySchema | undefined
 }
 
 /** What a node gets: a record of channels, or the value of one. */

@@ -5,7 +5,7 @@
  */
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
-import type * as Schema from "effect/Schema"
+import * as Schema from "effect/Schema"
 import * as Channel from "../../Channel.ts"
 import { type CheckpointRow, format, type TaskRow } from "../../Checkpoint.ts"
 import { type Checkpoint, initial, liveOf } from "./checkpoint.ts"
@@ -174,26 +174,69 @@ export const encodeTask = (
     (data) => ({ ...at, status: record.status, data })
   )
 
-export const decodeTask = (program: Program, row: TaskRow): Result.Result<TaskRecord, Fault> =>
-  Result.flatMap(parse(row.data), (parsed): Result.Result<TaskRecord, Fault> => {
-    const data = parsed as {
-      readonly writes?: ReadonlyArray<StoredWrite>
-      readonly requests?: ReadonlyArray<StoredRequest>
-      readonly error?: string
-      readonly answers?: StoredAnswers
-      readonly graphs?: Graphs
-    }
-    const graphs = data.graphs ?? []
-    if (row.status === "done") {
-      return Result.map(decodeWrites(program, data.writes ?? []), (writes) => ({ status: "done", writes, graphs }))
-    }
-    const answers: Answers = new Map((data.answers ?? []).map(([id, payload, answer]) => [id, { payload, answer }]))
-    return Result.succeed(
-      row.status === "paused"
-        ? { status: "paused", requests: data.requests ?? [], answers, graphs }
-        : { status: "failed", error: data.error ?? "", answers, graphs }
-    )
-  })
+const GraphsData = Schema.Array(Schema.Tuple([Schema.String, Schema.String]))
+const WritesData = Schema.Array(Schema.Tuple([Schema.String, Schema.Literals([0, 1]), Schema.Json]))
+const AnswersData = Schema.Array(Schema.Tuple([Schema.String, Schema.String, Schema.Json]))
+
+const DoneData = Schema.Struct({ writes: WritesData, graphs: Schema.optionalKey(GraphsData) })
+const PausedData = Schema.Struct({
+  requests: Schema.Array(Schema.Struct({ id: Schema.String, tag: Schema.String, payload: Schema.Json })),
+  answers: Schema.optionalKey(AnswersData),
+  graphs: Schema.optionalKey(GraphsData)
+})
+const FailedData = Schema.Struct({
+  error: Schema.String,
+  answers: Schema.optionalKey(AnswersData),
+  graphs: Schema.optionalKey(GraphsData)
+})
+const PairsData = Schema.Array(Schema.Tuple([Schema.String, Schema.Int]))
+const StoredCheckpointData = Schema.Struct({
+  version: Schema.Int,
+  versions: PairsData,
+  seen: PairsData,
+  cells: Schema.Array(Schema.Tuple([Schema.String, Schema.Json])),
+  cleared: Schema.optionalKey(Schema.Array(Schema.String)),
+  folded: Schema.optionalKey(Schema.Array(Schema.String)),
+  graphs: Schema.optionalKey(GraphsData),
+  up: Schema.optionalKey(WritesData),
+  origin: Schema.optionalKey(Schema.String)
+})
+
+/** Stored text that has the shape it has to have. What does not is a fault, never a default. */
+const shaped = <A>(is: (u: unknown) => u is A, what: string) => (text: string): Result.Result<A, Fault> =>
+  Result.flatMap(parse(text), (data) => is(data) ? Result.succeed(data) : fault("Decode", undefined, `${what} is damaged`))
+
+const shapedDone = shaped(Schema.is(DoneData), "the result of a task")
+const shapedPaused = shaped(Schema.is(PausedData), "the pause of a task")
+const shapedFailed = shaped(Schema.is(FailedData), "the failure of a task")
+const shapedCheckpoint = shaped(Schema.is(StoredCheckpointData), "its data")
+
+const answersFrom = (stored: StoredAnswers | undefined): Answers =>
+  new Map((stored ?? []).map(([id, payload, answer]) => [id, { payload, answer }]))
+
+export const decodeTask = (program: Program, row: TaskRow): Result.Result<TaskRecord, Fault> => {
+  switch (row.status) {
+    case "done":
+      return Result.flatMap(shapedDone(row.data), ({ graphs = [], writes }) =>
+        Result.map(decodeWrites(program, writes), (writes): TaskRecord => ({ status: "done", writes, graphs })))
+    case "paused":
+      return Result.map(shapedPaused(row.data), ({ answers, graphs = [], requests }): TaskRecord => ({
+        status: "paused",
+        requests,
+        answers: answersFrom(answers),
+        graphs
+      }))
+    case "failed":
+      return Result.map(shapedFailed(row.data), ({ answers, error, graphs = [] }): TaskRecord => ({
+        status: "failed",
+        error,
+        answers: answersFrom(answers),
+        graphs
+      }))
+    default:
+      return fault("Decode", undefined, `a task has the unknown status "${String(row.status)}"`)
+  }
+}
 
 // ---------------------------------------------------------------------------
 // Checkpoints
@@ -353,12 +396,10 @@ const foldInto = (program: Program, cells: Cells, names: ReadonlyArray<string>, 
   for (const name of names) {
     const number = program.channelNumber.get(name)
     if (number === undefined) return fault("Graph", name, "the stored thread holds it, but the graph no longer has it")
-    const list = cells.writes.get(number) ?? []
-    for (const group of groups) {
-      const own = group.filter(({ channel }) => channel === number).map(({ value }) => value)
-      if (own.length > 0) list.push(own)
-    }
-    cells.writes.set(number, list)
+    const own = groups.map((group) => group.filter(({ channel }) => channel === number).map(({ value }) => value))
+    const written = own.filter((batch) => batch.length > 0)
+    if (written.length === 0) return fault("Decode", name, "the writes that changed it are missing")
+    cells.writes.set(number, [...cells.writes.get(number) ?? [], ...written])
   }
   return Result.succeed(undefined)
 }
@@ -462,10 +503,8 @@ const rebuild = (
   const out = new Rebuild(program)
   for (const [index, row] of chain.entries()) {
     if (row.format > format) return fault("Format", undefined, `it has format ${row.format}; this version reads up to ${format}`)
-    const taken = Result.flatMap(parse(row.data), (parsed) =>
-      index === 0
-        ? out.keyframe(parsed as CheckpointData)
-        : out.change(row, parsed as CheckpointData, rows.get(chain[index - 1]!.id) ?? []))
+    const taken = Result.flatMap(shapedCheckpoint(row.data), (data) =>
+      index === 0 ? out.keyframe(data) : out.change(row, data, rows.get(chain[index - 1]!.id) ?? []))
     if (Result.isFailure(taken)) return Result.fail(taken.failure)
   }
   return Result.succeed(out)

@@ -52,7 +52,7 @@ export interface MachineView {
   readonly nodes: Readonly<Record<string, NodeView>>
   readonly input: ReadonlyArray<string>
   readonly output: ReadonlyArray<string>
-  /** Identifies the shape of the graph in its checkpoints. */
+  /** A hash of the names of channels and nodes, the rules, and what triggers what. It goes into the ids of checkpoints. */
   readonly fingerprint: string
 }
 

@@ -1,7 +1,6 @@
 /** From what happens in the engine to the events of a stream. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import type * as Checkpoint from "../../Checkpoint.ts"
 import type * as Event from "../../Event.ts"
 import type { Waits } from "./timeouts.ts"
 
@@ -34,9 +33,3 @@ export const offerTraced = (
     sink.offer({ mode: "debug", type, timestampMillis, payload: event, path: event.path, step: event.step }))
   return Effect.andThen(plain, debug)
 }
-
-/** Offers events one after another. */
-export const offerAll = (sink: Sink, events: ReadonlyArray<Event.Any>): Effect.Effect<void> =>
-  Effect.forEach(events, sink.offer, { discard: true })
-
-export type { Checkpoint }

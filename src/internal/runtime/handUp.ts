@@ -5,14 +5,41 @@
  * input is not a write, and keys that only it has are dropped.
  */
 import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
 import * as Channel from "../../Channel.ts"
 import { setKey } from "../engine/checkpoint.ts"
 import type { ChannelProgram, Program } from "../engine/program.ts"
 import type { HandUp } from "./task.ts"
 
-const isSameRule = (a: ChannelProgram, b: ChannelProgram): boolean => {
+const schemas = new WeakMap<object, string>()
+
+/** A schema as a text that is the same for equal schemas, as far as they have one. */
+const textOf = (schema: Channel.AnySchema): string | undefined => {
+  let text = schemas.get(schema)
+  if (text === undefined) {
+    try {
+      schemas.set(schema, text = JSON.stringify(Schema.toJsonSchemaDocument(schema)))
+    } catch {
+      return undefined
+    }
+  }
+  return text
+}
+
+const isSameSchema = (a: Channel.AnySchema | undefined, b: Channel.AnySchema | undefined): boolean => {
+  if (a === b) return true
+  if (a === undefined || b === undefined) return false
+  const text = textOf(a)
+  return text !== undefined && text === textOf(b)
+}
+
+/** Whether what is written to one is written to the other alike. */
+const isSameChannel = (a: ChannelProgram, b: ChannelProgram): boolean => {
   const [x, y] = [a.rule, b.rule]
-  if (x === y) return true
+  return x === y || (isSameSchema(a.update, b.update) && isSameRule(x, y))
+}
+
+const isSameRule = (x: Channel.Rule, y: Channel.Rule): boolean => {
   if (x._tag !== y._tag) return false
   switch (x._tag) {
     case "LastValue":
@@ -45,7 +72,7 @@ const valuesOf = (
   const theirs = at === undefined ? undefined : parent.channels[at]!
   if (theirs === undefined || !theirs.isState) return []
   const isOverwritten = writes.some((write) => write instanceof Channel.Overwrite)
-  if (isSameRule(own, theirs) && !isOverwritten) return keepsLast(own.rule) ? writes.slice(-1) : writes
+  if (isSameChannel(own, theirs) && !isOverwritten) return keepsLast(own.rule) ? writes.slice(-1) : writes
   const final = Channel.read(own.rule, cell)
   return Option.isNone(final) ? [] : [final.value]
 }

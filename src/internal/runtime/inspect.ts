@@ -1,10 +1,12 @@
 /** Reading a thread: its state at a checkpoint, its history, the graphs inside its tasks. Nothing runs. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import type * as Schema from "effect/Schema"
 import * as Result from "effect/Result"
 import type { CheckpointRow, Snapshot, Source, TaskSnapshot } from "../../Checkpoint.ts"
 import type { CheckpointerShape } from "../../Checkpointer.ts"
 import { UnknownCheckpoint, UnknownThread } from "../../GraphError.ts"
+import { canonical } from "../canonical.ts"
 import { applyWrites } from "../engine/apply.ts"
 import { type Checkpoint, setKey, values } from "../engine/checkpoint.ts"
 import { plan, type Task } from "../engine/plan.ts"
@@ -12,7 +14,7 @@ import type { Program } from "../engine/program.ts"
 import type { Place, TaskRecord } from "../engine/stored.ts"
 import { withInputRecords } from "./loop.ts"
 import { decodeRequest, showRequest } from "./requests.ts"
-import { type Inside, load, metadataOf, placeKey } from "./session.ts"
+import { checkMetadata, type Inside, load, metadataOf, placeKey } from "./session.ts"
 import type { Erased } from "./task.ts"
 import { open } from "./thread.ts"
 
@@ -191,7 +193,7 @@ const fits = (row: CheckpointRow, { branch, metadata, source, step }: HistoryFil
   if (branch !== undefined && row.branch !== branch) return false
   if (metadata === undefined) return true
   const { user } = metadataOf(row)
-  return Object.keys(metadata).every((key) => Object.hasOwn(user, key) && JSON.stringify(user[key]) === JSON.stringify(metadata[key]))
+  return Object.keys(metadata).every((key) => Object.hasOwn(user, key) && canonical(user[key]!) === canonical(metadata[key] as Schema.Json))
 }
 
 const isFiltered = ({ branch, metadata, source, step }: HistoryFilter): boolean =>
@@ -208,6 +210,7 @@ export const history: (
     const at = yield* locate(program, thread, path, undefined)
     const { before, limit } = filter
     const rows = yield* at.saver.list(thread, at.namespace, { before, limit: isFiltered(filter) ? undefined : limit })
+    yield* checkMetadata(thread, rows)
     const chosen = rows.filter((row) => fits(row, filter)).slice(0, limit)
     return yield* Effect.forEach(chosen, (row) =>
       Effect.flatMap(load(at, at.program, at.namespace, row.id), (found) => {

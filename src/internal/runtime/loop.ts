@@ -22,7 +22,7 @@ import { inputWrites, updateOf, type Write } from "../engine/writes.ts"
 import { offerTraced, wants } from "./events.ts"
 import { type Inside, isFault, load, placeKey, Session } from "./session.ts"
 import { announce, askedOf, execute, failureOf, type Outcomes, recordOf, report } from "./superstep.ts"
-import { type Erased, type GraphExit, type GraphRun, type NestedCall, type Nest, type Outcome, type Shared, superstepId } from "./task.ts"
+import { type Erased, type GraphExit, type GraphRun, type NestedCall, type Nest, type Outcome, superstepId } from "./task.ts"
 import { bounded } from "./timeouts.ts"
 
 // ---------------------------------------------------------------------------
@@ -384,7 +384,8 @@ const keepsAtExit = (run: GraphRun, exit: GraphExit): boolean =>
 export const withRunTimeout = <A>(run: GraphRun, effect: Erased<A>): Erased<A> => {
   const millis = run.limits.runMillis
   if (millis === undefined) return effect
-  const error = (elapsedMillis: number) => new NodeTimeout({ kind: "run", nodes: [], timeoutMillis: millis, elapsedMillis })
+  const error = (elapsedMillis: number) =>
+    new NodeTimeout({ kind: "run", nodes: nextNames(plan(run.program, run.checkpoint)), timeoutMillis: millis, elapsedMillis })
   return bounded(effect, { waits: run.shared.sink?.waits, millis, error })
 }
 
@@ -428,9 +429,13 @@ export const feed: (run: GraphRun, input: unknown) => Erased<void> = Effect.fnUn
 // Graphs inside tasks
 // ---------------------------------------------------------------------------
 
+/** A key as a part of a namespace, where `|`, `:` and `~` separate. Whatever it holds, different keys stay different. */
+const escapeKey = (key: string): string =>
+  key.replace(/[^A-Za-z0-9_.@-]/g, (unit) => `%${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)
+
 /** Joins the place of a graph inside a task to the namespace around it. */
 const nestedNamespace = (run: GraphRun, task: Task, key: string | undefined): string => {
-  const segment = key === undefined ? task.place : `${task.place}~${encodeURIComponent(key)}`
+  const segment = key === undefined ? task.place : `${task.place}~${escapeKey(key)}`
   return run.namespace === "" ? segment : `${run.namespace}|${segment}`
 }
 
@@ -518,5 +523,3 @@ export const nest: Nest = Effect.fnUntraced(function*(run: GraphRun, task: Task,
   }
   return yield* withRunTimeout({ ...child, limits: call.program.limits }, runLoop(child))
 }) as Nest
-
-export type { Shared }

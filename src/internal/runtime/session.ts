@@ -7,7 +7,7 @@ import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
-import type * as Schema from "effect/Schema"
+import * as Schema from "effect/Schema"
 import * as Semaphore from "effect/Semaphore"
 import type { CheckpointRow, Source, TaskRow } from "../../Checkpoint.ts"
 import { format } from "../../Checkpoint.ts"
@@ -48,7 +48,31 @@ export interface StoredMetadata {
 /** Which task of which checkpoint holds a graph. */
 export type Inside = readonly [checkpoint: string, task: string]
 
-export const metadataOf = (row: CheckpointRow): StoredMetadata => JSON.parse(row.metadata) as StoredMetadata
+const isMetadata = Schema.is(Schema.Struct({
+  start: Schema.NullOr(Schema.String),
+  user: Schema.Record(Schema.String, Schema.Json),
+  inside: Schema.optionalKey(Schema.Tuple([Schema.String, Schema.String]))
+}))
+
+const readMetadata = (row: CheckpointRow): Result.Result<StoredMetadata, string> => {
+  try {
+    const metadata: unknown = JSON.parse(row.metadata)
+    return isMetadata(metadata) ? Result.succeed(metadata) : Result.fail("its metadata is damaged")
+  } catch {
+    return Result.fail("its metadata is damaged")
+  }
+}
+
+/** Fails where the metadata of rows cannot be read. */
+export const checkMetadata = (thread: string, rows: ReadonlyArray<CheckpointRow>): Effect.Effect<void, CheckpointError> => {
+  const damaged = rows.find((row) => Result.isFailure(readMetadata(row)))
+  return damaged === undefined
+    ? Effect.void
+    : Effect.fail(new CheckpointError({ reason: "Decode", thread, checkpoint: damaged.id, detail: "its metadata is damaged" }))
+}
+
+/** The metadata of a row that was checked. */
+export const metadataOf = (row: CheckpointRow): StoredMetadata => Result.getOrThrow(readMetadata(row))
 
 /** What the sessions of one run share. */
 export interface ThreadRun {
@@ -155,7 +179,11 @@ export const load = (
     if (Option.isNone(saved)) return Effect.succeedNone
     const { chain, tasks } = saved.value
     const place = Result.mapError(decodeCheckpoint(program, chain, tasks), toError(run.thread, id))
-    return Effect.map(Effect.fromResult(place), (place) => Option.some({ place, row: chain[chain.length - 1]! }))
+    const row = chain[chain.length - 1]!
+    return Effect.andThen(
+      checkMetadata(run.thread, [row]),
+      Effect.map(Effect.fromResult(place), (place) => Option.some({ place, row }))
+    )
   })
 
 /** What a commit leads to. */
@@ -332,8 +360,7 @@ export class Session {
 
   #after(step: Step): Place {
     const { graphs, origin, up } = this.place
-    let next = graphs
-    for (const { record } of step.tasks) if (record.graphs.length > 0) next = new Map([...next, ...record.graphs])
+    const heads = step.tasks.flatMap(({ record }) => record.graphs)
     const written = this.isNested
       ? [...handedUp(this.program, step.tasks.map(({ id, record }) => ({ id, writes: record.writes }))), ...step.up ?? []]
       : []
@@ -342,7 +369,7 @@ export class Session {
       checkpoint: step.checkpoint,
       records: step.records,
       revisions: new Map(),
-      graphs: next,
+      graphs: heads.length === 0 ? graphs : new Map([...graphs, ...heads]),
       up: written.length === 0 ? up : [...up, ...written],
       origin,
       chain: this.place.chain
