@@ -13,18 +13,27 @@ const sends = 10_000
 class Counter extends State.make({ count: Schema.Int }) {}
 class Fan extends State.make({ size: Schema.Int, done: Channel.append(Schema.Int) }) {}
 
-const loop = StateGraph.make("loop", StateGraph.nodes(Counter, { next: (s) => Effect.succeed({ count: s.count + 1 }) }), {
-  start: "next",
-  edges: { next: StateGraph.route(["next", END], (s) => s.count < steps ? "next" : END) }
-}, { recursionLimit: steps + 1 })
+const loop = StateGraph.make(
+  "loop",
+  StateGraph.nodes(Counter, { next: (s) => Effect.succeed({ count: s.count + 1 }) }),
+  {
+    start: "next",
+    edges: { next: StateGraph.route(["next", END], (s) => s.count < steps ? "next" : END) }
+  },
+  { recursionLimit: steps + 1 }
+)
 
-const fan = StateGraph.make("fan", StateGraph.nodes(Fan, {
-  split: () => Effect.void,
-  work: Node.make({ input: Schema.Int, run: (n) => Effect.succeed({ done: [n] }) })
-}), {
-  start: "split",
-  edges: { split: StateGraph.route(["work"], (s) => Array.from({ length: s.size }, (_, n) => Send.make("work", n))) }
-})
+const fan = StateGraph.make(
+  "fan",
+  StateGraph.nodes(Fan, {
+    split: () => Effect.void,
+    work: Node.make({ input: Schema.Int, run: (n) => Effect.succeed({ done: [n] }) })
+  }),
+  {
+    start: "split",
+    edges: { split: StateGraph.route(["work"], (s) => Array.from({ length: s.size }, (_, n) => Send.make("work", n))) }
+  }
+)
 
 const plainLoop = Effect.gen(function*() {
   let state = { count: 0 }
@@ -75,5 +84,7 @@ for (const { floor, name, run, units } of workloads) {
   }
   const cost = median(ours) / units * 1000
   const ratio = median(ours) / median(floors)
-  console.log(`${name.padEnd(28)} ${cost.toFixed(2).padStart(8)} µs each   ${ratio.toFixed(1).padStart(6)} x a plain loop`)
+  console.log(
+    `${name.padEnd(28)} ${cost.toFixed(2).padStart(8)} µs each   ${ratio.toFixed(1).padStart(6)} x a plain loop`
+  )
 }

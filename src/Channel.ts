@@ -145,7 +145,8 @@ const make = <Value, Update, P extends Presence>(
   rule: Rule,
   value: AnySchema,
   update: AnySchema = value
-): Channel<Value, Update, P> => Object.assign(Object.create(Proto), { rule, value, update }) as Channel<Value, Update, P>
+): Channel<Value, Update, P> =>
+  Object.assign(Object.create(Proto), { rule, value, update }) as Channel<Value, Update, P>
 
 /**
  * Whether a value is a channel.
@@ -376,7 +377,11 @@ export const namedBarrier = <const Name extends string>(
   names: ReadonlyArray<Name>,
   options?: { readonly release?: "all" | "idle" }
 ): Channel<undefined, Name, "optional"> =>
-  make({ _tag: "NamedBarrier", names: [...new Set(names)], release: options?.release ?? "all" }, ArrivalsSchema, Schema.String)
+  make(
+    { _tag: "NamedBarrier", names: [...new Set(names)], release: options?.release ?? "all" },
+    ArrivalsSchema,
+    Schema.String
+  )
 
 /**
  * A barrier that, once complete, waits until nothing else is left to run.
@@ -388,7 +393,11 @@ export const namedBarrierAfterFinish = <const Name extends string>(
   names: ReadonlyArray<Name>,
   options?: { readonly release?: "all" | "idle" }
 ): Channel<undefined, Name, "optional"> =>
-  make({ _tag: "NamedBarrierAfterFinish", names: [...new Set(names)], release: options?.release ?? "all" }, ArrivalsSchema, Schema.String)
+  make(
+    { _tag: "NamedBarrierAfterFinish", names: [...new Set(names)], release: options?.release ?? "all" },
+    ArrivalsSchema,
+    Schema.String
+  )
 
 /**
  * Keeps the last value, and shows it only when nothing else is left to run.
@@ -593,7 +602,9 @@ const updateDelta = (channel: string, rule: Delta, cell: Cell, writes: ReadonlyA
   if (writes.length === 0) return Result.succeed(cell)
   return Result.flatMap(splitOverwrite(channel, writes), ({ over, rest }) => {
     const value = Option.isSome(over) ? over.value : Option.isSome(cell) ? cell.value : rule.initial
-    return rest.length === 0 ? held(value) : reducing(channel, () => rule.reduce(value, Object.freeze(rest.map(freeze))))
+    return rest.length === 0
+      ? held(value)
+      : reducing(channel, () => rule.reduce(value, Object.freeze(rest.map(freeze))))
   })
 }
 

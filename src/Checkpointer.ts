@@ -31,7 +31,11 @@ export interface ListOptions {
  */
 export interface CheckpointerShape {
   /** The head of a place; of the newest branch when no branch is given. */
-  readonly head: (thread: string, place: string, branch?: number) => Effect.Effect<Option.Option<HeadRow>, CheckpointError>
+  readonly head: (
+    thread: string,
+    place: string,
+    branch?: number
+  ) => Effect.Effect<Option.Option<HeadRow>, CheckpointError>
   /** A checkpoint with what is needed to read it. */
   readonly get: (thread: string, namespace: string, id: string) => Effect.Effect<Option.Option<Saved>, CheckpointError>
   /** Checkpoints of a namespace, newest first. */

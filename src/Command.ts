@@ -79,7 +79,10 @@ const targets = (goto: Targets | undefined): ReadonlyArray<string | Send.Any> =>
 export const make = <const G extends Targets = never, U extends object = {}>(
   options: { readonly update?: U; readonly goto?: G }
 ): Command<U, One<G>> =>
-  Object.assign(Object.create(Proto), { update: options.update ?? {}, goto: targets(options.goto) }) as Command<U, One<G>>
+  Object.assign(Object.create(Proto), { update: options.update ?? {}, goto: targets(options.goto) }) as Command<
+    U,
+    One<G>
+  >
 
 /**
  * The failure by which a subgraph steers its parent. The graph around it consumes it; at the root it ends the run.
@@ -101,7 +104,9 @@ export class ParentCommand<out Update, out Goto> extends Data.TaggedError("Paren
 export const parent = <const G extends Targets = never, U extends object = {}>(
   options: { readonly update?: U; readonly goto?: G }
 ): Effect.Effect<never, ParentCommand<U, One<G>>> =>
-  Effect.fail(new ParentCommand({ update: options.update ?? {} as U, goto: targets(options.goto) as ReadonlyArray<One<G>> }))
+  Effect.fail(
+    new ParentCommand({ update: options.update ?? {} as U, goto: targets(options.goto) as ReadonlyArray<One<G>> })
+  )
 
 /**
  * The input that resumes a paused thread with answers, and may update and steer it in the same go.
@@ -148,7 +153,8 @@ export class Start<out I> extends Data.TaggedClass("Start")<{
  * @category constructors
  * @since 0.1.0
  */
-export const start = <I>(input: I, options?: { readonly key?: string }): Start<I> => new Start({ input, key: options?.key })
+export const start = <I>(input: I, options?: { readonly key?: string }): Start<I> =>
+  new Start({ input, key: options?.key })
 
 /**
  * The input that goes on where a thread stands, without anything new.

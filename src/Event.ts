@@ -178,7 +178,8 @@ export type UpdatesOf<O> = {
   [K in keyof O & string]: Updates<K, Shown<O[K]>>
 }[keyof O & string]
 
-type Shown<X> = Out<X> extends infer A ? A extends Command.Command<infer U, any> ? U : A extends void ? undefined : A : never
+type Shown<X> = Out<X> extends infer A ? A extends Command.Command<infer U, any> ? U : A extends void ? undefined : A
+  : never
 
 /**
  * What a stream emits, by mode.

@@ -151,7 +151,9 @@ export class NodeTimeout extends Data.TaggedError("NodeTimeout")<{
   readonly elapsedMillis: number
 }> {
   override get message(): string {
-    return `${this.kind} timeout of ${this.timeoutMillis} ms ran out after ${this.elapsedMillis} ms in ${list(this.nodes)}`
+    return `${this.kind} timeout of ${this.timeoutMillis} ms ran out after ${this.elapsedMillis} ms in ${
+      list(this.nodes)
+    }`
   }
 }
 
@@ -366,7 +368,9 @@ export class PendingWork extends Data.TaggedError("PendingWork")<{
   readonly requests: ReadonlyArray<{ readonly id: string; readonly tag: string; readonly payload: unknown }>
 }> {
   override get message(): string {
-    return `thread "${this.thread}" has unfinished work (next: ${list(this.next)}, ${this.requests.length} unanswered). ` +
+    return `thread "${this.thread}" has unfinished work (next: ${
+      list(this.next)
+    }, ${this.requests.length} unanswered). ` +
       "Use resume or continue, or invoke with { pending: \"discard\" }"
   }
 }

@@ -174,10 +174,13 @@ export const make = <const Tag extends string, Payload extends AnySchema, Answer
     payload: options.payload,
     answer: options.answer,
     ask: (payload: unknown, asked?: { readonly key?: string }) =>
-      Effect.flatMap(Running, (running) =>
-        Effect.withFiber((fiber) =>
-          Effect.fromResult((running["~scratchpad"] as Scratchpad).ask(self, payload, asked?.key, fiber.id))
-        )),
+      Effect.flatMap(
+        Running,
+        (running) =>
+          Effect.withFiber((fiber) =>
+            Effect.fromResult((running["~scratchpad"] as Scratchpad).ask(self, payload, asked?.key, fiber.id))
+          )
+      ),
     reply: (answer: unknown, to?: { readonly id?: string }): Reply<Tag, unknown> => ({
       _tag: "Reply",
       tag,

@@ -97,7 +97,10 @@ export const make: {
   <const I extends AnySchema | State.Any, A, E, R, A2, E2, R2>(
     options: Options<I> & {
       readonly run: (input: InputOf<I>) => Effect.Effect<A, E, R>
-      readonly onError: (error: NoInfer<Exclude<E, Unhandled<E>>> | NodeTimeout, input: NoInfer<InputOf<I>>) => Effect.Effect<A2, E2, R2>
+      readonly onError: (
+        error: NoInfer<Exclude<E, Unhandled<E>>> | NodeTimeout,
+        input: NoInfer<InputOf<I>>
+      ) => Effect.Effect<A2, E2, R2>
     }
   ): Node<Effect.Effect<A | A2, Unhandled<E> | E2, R | R2> & Takes<InputOf<I>>>
   <const I extends AnySchema | State.Any, A, E, R>(

@@ -72,7 +72,11 @@ export const node = <In, A, E = never, R = never>(options: {
     read: options.read ?? options.subscribe,
     run: options.run as (input: unknown) => unknown,
     write: writes(options.write),
-    retry: options.retry === undefined ? [] : Array.isArray(options.retry) ? options.retry as ReadonlyArray<Policy.Retry> : [options.retry as Policy.Retry],
+    retry: options.retry === undefined
+      ? []
+      : Array.isArray(options.retry)
+      ? options.retry as ReadonlyArray<Policy.Retry>
+      : [options.retry as Policy.Retry],
     timeout: options.timeout === undefined ? undefined : Policy.timeout(options.timeout),
     cache: options.cache
   }
@@ -83,16 +87,21 @@ const whole = (result: unknown): unknown => result
 const writes = (write: Write): PregelNode["write"] => {
   if (typeof write === "string") return [{ channel: write, map: whole }]
   if (Array.isArray(write)) return (write as ReadonlyArray<string>).map((channel) => ({ channel, map: whole }))
-  return Object.entries(write as Readonly<Record<string, (result: unknown) => unknown>>).map(([channel, map]) => ({ channel, map }))
+  return Object.entries(write as Readonly<Record<string, (result: unknown) => unknown>>).map(([channel, map]) => ({
+    channel,
+    map
+  }))
 }
 
 /** A channel's value, or a record of those of several. */
 type Read<C extends State.Fields, K> = K extends ReadonlyArray<infer N extends keyof C & string>
   ? { readonly [P in N]?: Channel.Value<C[P]> }
-  : K extends keyof C ? Channel.Value<C[K]> : never
+  : K extends keyof C ? Channel.Value<C[K]>
+  : never
 type Written<C extends State.Fields, K> = K extends ReadonlyArray<infer N extends keyof C & string>
   ? { readonly [P in N]?: Channel.Update<C[P]> }
-  : K extends keyof C ? Channel.Update<C[K]> : never
+  : K extends keyof C ? Channel.Update<C[K]>
+  : never
 
 type ErrorOf<N> = N extends Node<infer E, any> ? E : never
 type NeedOf<N> = N extends Node<any, infer R> ? Exclude<R, Running> : never

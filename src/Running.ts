@@ -55,7 +55,8 @@ export class Running extends Context.Service<Running, RunningShape>()("superstep
  * @category events
  * @since 0.1.0
  */
-export const emit = (data: unknown): Effect.Effect<void, never, Running> => Effect.flatMap(Running, (running) => running.emit(data))
+export const emit = (data: unknown): Effect.Effect<void, never, Running> =>
+  Effect.flatMap(Running, (running) => running.emit(data))
 
 /**
  * Says that the node makes progress.
@@ -80,4 +81,7 @@ export const drain = (reason?: string): Effect.Effect<void, never, Running> =>
  * @category reading
  * @since 0.1.0
  */
-export const isLastStep: Effect.Effect<boolean, never, Running> = Effect.map(Running, (running) => running.remainingSteps <= 1)
+export const isLastStep: Effect.Effect<boolean, never, Running> = Effect.map(
+  Running,
+  (running) => running.remainingSteps <= 1
+)

@@ -54,7 +54,9 @@ export const make = <const Node extends string, Arg>(
   arg: Arg,
   options?: { readonly timeout?: Duration.Input }
 ): Send<Node, Arg> => {
-  const timeoutMillis = options?.timeout === undefined ? undefined : Duration.toMillis(Duration.fromInputUnsafe(options.timeout))
+  const timeoutMillis = options?.timeout === undefined
+    ? undefined
+    : Duration.toMillis(Duration.fromInputUnsafe(options.timeout))
   if (timeoutMillis !== undefined && !(timeoutMillis > 0)) {
     throw new Error(`Send.make("${node}"): a timeout must be longer than 0 ms`)
   }

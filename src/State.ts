@@ -136,7 +136,9 @@ export const make = <
   const fields: Record<string, Channel.Any> = Object.create(null) as Record<string, Channel.Any>
   for (const key of Object.keys(shape)) {
     const field = shape[key]!
-    if (!Channel.isChannel(field) && !Schema.isSchema(field)) throw new Error(`State.make: "${key}" is neither a channel nor a schema`)
+    if (!Channel.isChannel(field) && !Schema.isSchema(field)) {
+      throw new Error(`State.make: "${key}" is neither a channel nor a schema`)
+    }
     fields[key] = Channel.isChannel(field) ? field : Channel.lastValue(field as Channel.AnySchema)
   }
   const keys = Object.keys(fields)

@@ -11,24 +11,24 @@
 import * as Effect from "effect/Effect"
 import * as Pipeable from "effect/Pipeable"
 import type * as Stream from "effect/Stream"
+import type * as Channel from "./Channel.ts"
 import type * as Command from "./Command.ts"
 import type * as Event from "./Event.ts"
 import { ConcurrentCall, type EngineError, Steering } from "./GraphError.ts"
-import type { AnyRequest, Asks } from "./Interrupt.ts"
 import { output as outputOf } from "./internal/engine/checkpoint.ts"
 import { lower, type Subgraph } from "./internal/engine/lower.ts"
 import type { Persistence, Program } from "./internal/engine/program.ts"
-import { graphOptions, rootOptions } from "./internal/runtime/options.ts"
 import { type MachineView, view } from "./internal/engine/view.ts"
+import { graphOptions, rootOptions } from "./internal/runtime/options.ts"
 import { runOnce } from "./internal/runtime/root.ts"
 import { eventStream } from "./internal/runtime/stream.ts"
 import type { Attempt } from "./internal/runtime/task.ts"
+import type { AnyRequest, Asks } from "./Interrupt.ts"
 import type * as Node from "./Node.ts"
 import type * as Policy from "./Policy.ts"
 import { Running } from "./Running.ts"
 import type * as Send from "./Send.ts"
 import type * as State from "./State.ts"
-import type * as Channel from "./Channel.ts"
 import * as Thread from "./Thread.ts"
 
 const TypeId = "~superstep/StateGraph"
@@ -48,7 +48,9 @@ type In<S extends State.Any, X> = unknown extends X ? any : X extends Node.Takes
 type Each<A> = A extends ReadonlyArray<infer B> ? B : A
 type WrittenBy<A> = A extends Command.Command<infer U, any> ? Each<U> : A extends void | null ? never : A
 type Written<X> = WrittenBy<Each<Out<X>>> | SteeredUpdate<Fail<X>>
-type Gone<X> = (Each<Out<X>> extends infer A ? A extends Command.Command<any, infer G> ? G : never : never) | SteeredGoto<Fail<X>>
+type Gone<X> =
+  | (Each<Out<X>> extends infer A ? A extends Command.Command<any, infer G> ? G : never : never)
+  | SteeredGoto<Fail<X>>
 type SteeredUpdate<E> = E extends Steering<Command.Command<infer U, any>> ? Each<U> : never
 type SteeredGoto<E> = E extends Steering<Command.Command<any, infer G>> ? G : never
 
@@ -63,7 +65,8 @@ export interface Sub<out Up> {
 }
 
 type AnyParent = Command.ParentCommand<any, any>
-type ErrorOf<X> = X extends Sub<any> ? Exclude<Fail<X>, AnyParent | AnyRequest> : Exclude<Fail<X>, AnyRequest | Steering<any>>
+type ErrorOf<X> = X extends Sub<any> ? Exclude<Fail<X>, AnyParent | AnyRequest>
+  : Exclude<Fail<X>, AnyRequest | Steering<any>>
 type RequestOf<X> = Need<X> extends infer R ? R extends Asks<infer Q> ? Extract<Q, AnyRequest> : never : never
 
 // ---------------------------------------------------------------------------
@@ -97,7 +100,11 @@ type CheckWrite<S extends State.Any, K, U> = [UnknownKeys<S, U>] extends [never]
   : Problem<`node "${K & string}" writes "${UnknownKeys<S, U> & string}", which is no key of the state`>
 
 type CheckGoto<S extends State.Any, O, K, G> = [WrongGoto<S, O, G>] extends [never] ? unknown
-  : Problem<`node "${K & string}" goes to "${WrongGoto<S, O, G> & string}", which this graph does not have or which takes another input`>
+  : Problem<
+    `node "${K & string}" goes to "${
+      & WrongGoto<S, O, G>
+      & string}", which this graph does not have or which takes another input`
+  >
 
 type ParentOf<X> = Extract<Fail<X>, AnyParent>
 type ParentGoto<P> = P extends Command.ParentCommand<any, infer G> ? G : never
@@ -116,12 +123,14 @@ type CheckSub<S extends State.Any, O, K extends keyof O, Up> = State.Type<S> ext
   : Problem<`subgraph "${K & string}" hands up the wrong type to "${WrongUp<S, Up> & string}"`>
   : Problem<`the state cannot feed subgraph "${K & string}"`>
 
-type CheckBoth<S extends State.Any, O, K, U, G> = unknown extends CheckWrite<S, K, U> ? CheckGoto<S, O, K, G> : CheckWrite<S, K, U>
+type CheckBoth<S extends State.Any, O, K, U, G> = unknown extends CheckWrite<S, K, U> ? CheckGoto<S, O, K, G>
+  : CheckWrite<S, K, U>
 
 // A body that TypeScript has not inferred, because of an error in another node, is left alone.
 type Check<S extends State.Any, O, K extends keyof O> = unknown extends O[K] ? unknown
   : O[K] extends Sub<infer Up> ? CheckSub<S, O, K, Up>
-  : O[K] extends Promise<any> ? Problem<`node "${K & string}" returns a Promise; wrap it in Effect.promise or Effect.tryPromise`>
+  : O[K] extends Promise<any> ?
+    Problem<`node "${K & string}" returns a Promise; wrap it in Effect.promise or Effect.tryPromise`>
   : O[K] extends Effect.Effect<any, any, any> | object | void | null ? CheckBoth<S, O, K, Written<O[K]>, Gone<O[K]>>
   : Problem<`node "${K & string}" returns neither an Effect nor an update`>
 
@@ -242,7 +251,8 @@ type IsUnion<U, V = U> = U extends unknown ? [V] extends [U] ? false : true : ne
 /** Keys of LastValue channels: what is written is what is read. */
 type LastKeys<F extends State.Fields> = {
   [K in keyof F]: Channel.PresenceOf<F[K]> extends "optional" ? never
-    : [Channel.Value<F[K]>] extends [Channel.Update<F[K]>] ? [Channel.Update<F[K]>] extends [Channel.Value<F[K]>] ? K : never
+    : [Channel.Value<F[K]>] extends [Channel.Update<F[K]>] ?
+      [Channel.Update<F[K]>] extends [Channel.Value<F[K]>] ? K : never
     : never
 }[keyof F]
 
@@ -250,26 +260,25 @@ type RequiredKeys<U> = { [K in keyof U]-?: {} extends Pick<U, K> ? never : undef
 
 /** Keys that a node certainly writes: unions, Commands, lists and subgraphs only perhaps write. */
 type Certain<X> = [X] extends [Sub<any>] ? never
-  : Out<X> extends infer A
-    ? IsUnion<A> extends true ? never
+  : Out<X> extends infer A ? IsUnion<A> extends true ? never
     : A extends ReadonlyArray<any> | Command.Command<any, any> | void | null ? never
     : RequiredKeys<A>
   : never
 
 type Owned<S extends State.Any, O, T> = T extends keyof O ? Extract<Certain<O[T]>, LastKeys<S["fields"]>> : never
 
-type PairConflict<S extends State.Any, O, T, U = T> = T extends unknown ? U extends unknown
-    ? [T] extends [U] ? never
+type PairConflict<S extends State.Any, O, T, U = T> = T extends unknown ? U extends unknown ? [T] extends [U] ? never
     : [Extract<Owned<S, O, T>, Owned<S, O, U>>] extends [never] ? never
-    : `nodes "${T & string}" and "${U & string}" start together and both write "${Extract<Owned<S, O, T>, Owned<S, O, U>> & string}", which can receive only one value per step: give it a reducer`
+    : `nodes "${T & string}" and "${U & string}" start together and both write "${
+      & Extract<Owned<S, O, T>, Owned<S, O, U>>
+      & string}", which can receive only one value per step: give it a reducer`
   : never
   : never
 
 type Owners<S extends State.Any, O, T> = T extends unknown ? [Owned<S, O, T>] extends [never] ? never : T : never
 
 // Only literal lists: where a flow has another error, its type is the widest one.
-type FanOut<S extends State.Any, O, To> = To extends ReadonlyArray<infer T>
-  ? number extends To["length"] ? never
+type FanOut<S extends State.Any, O, To> = To extends ReadonlyArray<infer T> ? number extends To["length"] ? never
   : PairConflict<S, O, Owners<S, O, Extract<T, string>>>
   : never
 
@@ -332,7 +341,10 @@ type RunError<E> = Exclude<E, AnyParent> | EngineError
 
 /** What a graph hands up, by key: its updates and its values. */
 type UpOf<S extends State.Any> = {
-  readonly [K in keyof State.Output<S>]: readonly [Exclude<State.Update<S>[K & keyof State.Update<S>], undefined>, State.Output<S>[K]]
+  readonly [K in keyof State.Output<S>]: readonly [
+    Exclude<State.Update<S>[K & keyof State.Update<S>], undefined>,
+    State.Output<S>[K]
+  ]
 }
 
 /**
@@ -341,7 +353,9 @@ type UpOf<S extends State.Any> = {
  * @category models
  * @since 0.1.0
  */
-export interface StateGraph<in out S extends State.Any, out O, out E, out R, in out Q extends AnyRequest> extends Pipeable.Pipeable {
+export interface StateGraph<in out S extends State.Any, out O, out E, out R, in out Q extends AnyRequest>
+  extends Pipeable.Pipeable
+{
   (state: any): Effect.Effect<State.Output<S>, E, R | Asks<Q>> & Node.Takes<State.Input<S>> & Sub<UpOf<S>>
   readonly [TypeId]: typeof TypeId
   readonly name: string
@@ -352,10 +366,11 @@ export interface StateGraph<in out S extends State.Any, out O, out E, out R, in 
   readonly invoke: CanPause<Q> extends true ? Problem<"this graph can pause: run it on a thread, .thread(id)">
     : (input: State.Input<S>, options?: RunOptions) => Effect.Effect<State.Output<S>, RunError<E>, R>
   /** Runs the graph and emits what happens as it happens, in the chosen modes. */
-  readonly stream: CanPause<Q> extends true ? Problem<"this graph can pause: run it on a thread, .thread(id)"> : <const M extends Event.Mode>(
-    input: State.Input<S>,
-    options: RunOptions & Event.StreamOptions<M>
-  ) => Stream.Stream<Event.Of<S, O, M>, RunError<E>, R>
+  readonly stream: CanPause<Q> extends true ? Problem<"this graph can pause: run it on a thread, .thread(id)"> :
+    <const M extends Event.Mode>(
+      input: State.Input<S>,
+      options: RunOptions & Event.StreamOptions<M>
+    ) => Stream.Stream<Event.Of<S, O, M>, RunError<E>, R>
   /** The durable handle on one thread of this graph. */
   readonly thread: (id: string) => Thread.Thread<S, O, E, R, Q>
   /**
@@ -437,7 +452,12 @@ const subgraphOf = (body: unknown): Subgraph | undefined =>
   isStateGraph(body) ? { program: body["~program"], persistence: body["~persistence"] } : undefined
 
 /** Runs a graph inside the node that asks for it. */
-const callInside = (program: Program, persistence: Persistence, input: unknown, key: string | undefined): Effect.Effect<any, any, any> =>
+const callInside = (
+  program: Program,
+  persistence: Persistence,
+  input: unknown,
+  key: string | undefined
+): Effect.Effect<any, any, any> =>
   Effect.flatMap(Running, (running) =>
     Effect.withFiber((fiber) => {
       const attempt = running as Attempt
@@ -446,19 +466,22 @@ const callInside = (program: Program, persistence: Persistence, input: unknown, 
         attempt.pad.failure ??= new ConcurrentCall({ kind: "graph", node: attempt.node, name: program.name })
         return Effect.fail(attempt.pad.failure)
       }
-      return Effect.flatMap(attempt.nest({ program, persistence, input, key: place }), (exit): Effect.Effect<any, any> => {
-        switch (exit._tag) {
-          case "Done":
-            return Effect.succeed(outputOf(program, exit.checkpoint))
-          case "Parent":
-            return Effect.fail(new Steering({ commands: exit.commands }))
-          case "Stopped":
-            return Effect.fail(exit.error)
-          case "Paused":
-            attempt.pad.note(exit)
-            return Effect.fail(exit.asked[0]!.request)
+      return Effect.flatMap(
+        attempt.nest({ program, persistence, input, key: place }),
+        (exit): Effect.Effect<any, any> => {
+          switch (exit._tag) {
+            case "Done":
+              return Effect.succeed(outputOf(program, exit.checkpoint))
+            case "Parent":
+              return Effect.fail(new Steering({ commands: exit.commands }))
+            case "Stopped":
+              return Effect.fail(exit.error)
+            case "Paused":
+              attempt.pad.note(exit)
+              return Effect.fail(exit.asked[0]!.request)
+          }
         }
-      })
+      )
     }))
 
 /**
@@ -483,7 +506,8 @@ export const make = <S extends State.Any, O, const F extends FlowOf<S, O>>(
     subgraph: subgraphOf
   })
   const persistence = options?.persistence ?? "call"
-  const self = () => Effect.die(new Error(`graph "${name}" is a node only inside another graph; use invoke, thread or call`))
+  const self = () =>
+    Effect.die(new Error(`graph "${name}" is a node only inside another graph; use invoke, thread or call`))
   Object.defineProperty(self, "name", { value: name })
   Object.defineProperty(self, "pregel", { enumerable: true, get: () => view(program) })
   return Object.assign(self, {
@@ -501,4 +525,3 @@ export const make = <S extends State.Any, O, const F extends FlowOf<S, O>>(
     call: (input: unknown, called?: { readonly key?: string }) => callInside(program, persistence, input, called?.key)
   }) as any
 }
-

@@ -12,15 +12,15 @@ import { Checkpointer } from "./Checkpointer.ts"
 import * as Command from "./Command.ts"
 import type * as Event from "./Event.ts"
 import type { CheckpointError, EngineError, ThreadError } from "./GraphError.ts"
-import type { AnyRequest, GraphInterrupt, Reply, ReplyFor } from "./Interrupt.ts"
 import type { Program } from "./internal/engine/program.ts"
+import { forkInside } from "./internal/runtime/inside.ts"
+import { history, type HistoryFilter, locate, snapshot } from "./internal/runtime/inspect.ts"
 import { rootOptions } from "./internal/runtime/options.ts"
 import type { Durability } from "./internal/runtime/session.ts"
 import { eventStream } from "./internal/runtime/stream.ts"
-import { history, type HistoryFilter, locate, snapshot } from "./internal/runtime/inspect.ts"
-import { forkInside } from "./internal/runtime/inside.ts"
 import { type Begin, runThread, type ThreadOptions } from "./internal/runtime/thread.ts"
 import { fork, update } from "./internal/runtime/update.ts"
+import type { AnyRequest, GraphInterrupt, Reply, ReplyFor } from "./Interrupt.ts"
 import type * as Policy from "./Policy.ts"
 import type * as Send from "./Send.ts"
 import type * as State from "./State.ts"
@@ -54,7 +54,11 @@ export interface ContinueOptions extends RunOptions {
 }
 
 /** A run on a thread that may pause. */
-type Failure<E, Q extends AnyRequest> = Exclude<E, Command.ParentCommand<any, any>> | EngineError | ThreadError | Paused<Q>
+type Failure<E, Q extends AnyRequest> =
+  | Exclude<E, Command.ParentCommand<any, any>>
+  | EngineError
+  | ThreadError
+  | Paused<Q>
 type Paused<Q extends AnyRequest> = [Q] extends [never] ? never : GraphInterrupt<Q>
 
 /** Where a Command from outside may go. */
@@ -113,14 +117,20 @@ export interface Thread<in out S extends State.Any, out O, out E, out R, in out 
     options?: { readonly checkpoint?: string }
   ) => Effect.Effect<Snapshot<State.Type<S>>, StateError, Checkpointer>
   /** What the thread held, newest first. */
-  readonly history: (filter?: HistoryFilter) => Effect.Effect<ReadonlyArray<Snapshot<State.Type<S>>>, StateError, Checkpointer>
+  readonly history: (
+    filter?: HistoryFilter
+  ) => Effect.Effect<ReadonlyArray<Snapshot<State.Type<S>>>, StateError, Checkpointer>
   /**
    * Updates the thread as if `asNode` had returned the values: its edges lead on, what else was left to run stays so. Without `asNode`, the node
    * that ran last; without values either, nothing changes but that what is left is asked anew. Off a head, a branch opens. Gives the
    * id of the new checkpoint.
    */
   readonly update: (
-    values: State.Update<S> | ReadonlyArray<State.Update<S>> | Command.Command<State.Update<S>, string | Send.Any> | undefined,
+    values:
+      | State.Update<S>
+      | ReadonlyArray<State.Update<S>>
+      | Command.Command<State.Update<S>, string | Send.Any>
+      | undefined,
     options?: { readonly asNode?: NodeName<O>; readonly checkpoint?: string }
   ) => Effect.Effect<string, StateError, Checkpointer>
   /** Several updates: each list is one superstep and makes one checkpoint. */
@@ -129,7 +139,10 @@ export interface Thread<in out S extends State.Any, out O, out E, out R, in out 
     options?: { readonly checkpoint?: string }
   ) => Effect.Effect<string, StateError, Checkpointer>
   /** Opens a branch at a checkpoint, and makes it the current one. Gives the id of its first checkpoint. */
-  readonly fork: (checkpoint?: string, options?: { readonly path?: ReadonlyArray<string> }) => Effect.Effect<string, StateError, Checkpointer>
+  readonly fork: (
+    checkpoint?: string,
+    options?: { readonly path?: ReadonlyArray<string> }
+  ) => Effect.Effect<string, StateError, Checkpointer>
   /** The part of the thread that belongs to a graph inside it, by its path as events and `state` show it. */
   readonly at: (path: ReadonlyArray<string>) => Part
   /** Removes everything that is stored of the thread. */
@@ -142,7 +155,11 @@ type StateError = ThreadError | EngineError
 type NodeName<O> = (keyof O & string) | Command.START | Command.END | "__input__"
 
 interface UpdateOf<S extends State.Any, O> {
-  readonly values: State.Update<S> | ReadonlyArray<State.Update<S>> | Command.Command<State.Update<S>, string | Send.Any> | undefined
+  readonly values:
+    | State.Update<S>
+    | ReadonlyArray<State.Update<S>>
+    | Command.Command<State.Update<S>, string | Send.Any>
+    | undefined
   readonly asNode?: NodeName<O>
 }
 
@@ -169,7 +186,12 @@ export interface Part {
 
 const beginOf = (input: unknown, pending: "fail" | "discard" | undefined): Begin => {
   if (input instanceof Command.Resume) {
-    return { _tag: "Resume", replies: input.replies as ReadonlyArray<Reply.Any>, update: input.update, goto: input.goto }
+    return {
+      _tag: "Resume",
+      replies: input.replies as ReadonlyArray<Reply.Any>,
+      update: input.update,
+      goto: input.goto
+    }
   }
   if (input instanceof Command.Start) return { _tag: "Start", input: input.input as unknown, key: input.key }
   if (input instanceof Command.Continue) return { _tag: "Continue" }
@@ -194,7 +216,8 @@ const toUpdate = ({ asNode, values }: Given) => ({ values, asNode })
 /** Reading and updating the graph at a path of a thread. */
 const partOf = (program: Program, id: string, path: ReadonlyArray<string>) => ({
   path,
-  state: (options?: { readonly checkpoint?: string }) => Effect.flatMap(locate(program, id, path, options?.checkpoint), snapshot),
+  state: (options?: { readonly checkpoint?: string }) =>
+    Effect.flatMap(locate(program, id, path, options?.checkpoint), snapshot),
   history: (filter?: HistoryFilter) => history(program, id, path, filter ?? {}),
   update: (values: unknown, options?: { readonly asNode?: string; readonly checkpoint?: string }) =>
     update(program, id, path, options?.checkpoint, [[{ values, asNode: options?.asNode }]])
@@ -206,9 +229,12 @@ const partOf = (program: Program, id: string, path: ReadonlyArray<string>) => ({
  * @internal
  */
 export const make = (program: Program, id: string): Thread<any, any, any, any, any> => {
-  const run = (begin: Begin, options: RunOptions | undefined) => runThread(program, id, begin, optionsOf(options, undefined))
-  const stream = (input: unknown, options: RunOptions & Event.StreamOptions<Event.Mode> & { readonly pending?: "fail" | "discard" }) =>
-    eventStream(options, (sink) => runThread(program, id, beginOf(input, options.pending), optionsOf(options, sink)))
+  const run = (begin: Begin, options: RunOptions | undefined) =>
+    runThread(program, id, begin, optionsOf(options, undefined))
+  const stream = (
+    input: unknown,
+    options: RunOptions & Event.StreamOptions<Event.Mode> & { readonly pending?: "fail" | "discard" }
+  ) => eventStream(options, (sink) => runThread(program, id, beginOf(input, options.pending), optionsOf(options, sink)))
   return {
     id,
     invoke: (input: unknown, options?: RunOptions & { readonly pending?: "fail" | "discard" }) =>
@@ -216,7 +242,10 @@ export const make = (program: Program, id: string): Thread<any, any, any, any, a
     start: (input: unknown, options?: RunOptions & { readonly key?: string }) =>
       run({ _tag: "Start", input, key: options?.key }, options),
     resume: (replies: any, options?: any) => {
-      const { goto, replies: all, update } = Command.resume(replies as Reply.Any, { update: options?.update, goto: options?.goto })
+      const { goto, replies: all, update } = Command.resume(replies as Reply.Any, {
+        update: options?.update,
+        goto: options?.goto
+      })
       return run({ _tag: "Resume", replies: all, update, goto }, options)
     },
     continue: (options?: ContinueOptions) => {

@@ -1,31 +1,35 @@
 import { assert, it } from "@effect/vitest"
 import { Graph, Schema } from "effect"
-import { Channel, Diagram, END, Node, State, StateGraph } from "superstep"
 import * as Effect from "effect/Effect"
+import { Channel, Diagram, END, Node, State, StateGraph } from "superstep"
 import * as Command from "superstep/Command"
 
 class Out extends State.make({ out: Channel.append(Schema.String) }) {}
 
 const child = StateGraph.make("child", StateGraph.nodes(Out, { t: () => ({ out: ["t"] }) }), { start: "t" })
 
-const graph = StateGraph.make("graph", StateGraph.nodes(Out, {
-  child,
-  "b\"]; click": () => ({ out: ["b"] }),
-  c: () => ({ out: ["c"] }),
-  steer: Node.make({
-    input: Out,
-    run: () => Effect.succeed(Command.make({ goto: END })),
-    destinations: ["c", END],
-    defer: true
-  })
-}), {
-  start: ["child", "b\"]; click"],
-  edges: {
-    child: StateGraph.join("c"),
-    "b\"]; click": StateGraph.join("c"),
-    c: StateGraph.route(["child", END], () => END)
+const graph = StateGraph.make(
+  "graph",
+  StateGraph.nodes(Out, {
+    child,
+    "b\"]; click": () => ({ out: ["b"] }),
+    c: () => ({ out: ["c"] }),
+    steer: Node.make({
+      input: Out,
+      run: () => Effect.succeed(Command.make({ goto: END })),
+      destinations: ["c", END],
+      defer: true
+    })
+  }),
+  {
+    start: ["child", "b\"]; click"],
+    edges: {
+      child: StateGraph.join("c"),
+      "b\"]; click": StateGraph.join("c"),
+      c: StateGraph.route(["child", END], () => END)
+    }
   }
-})
+)
 
 it("edges are rebuilt from writers: plain, joins thick, choices dashed", () => {
   assert.strictEqual(

@@ -1,7 +1,7 @@
 /** Behaviour on every saver: each case runs on memory and on an embedded SQLite file of its own. */
+import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { it } from "@effect/vitest"
 import { Effect, FileSystem, Layer } from "effect"
-import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import * as Checkpointer from "superstep/Checkpointer"
 import * as SqlCheckpointer from "superstep/sql/SqlCheckpointer"
 
@@ -21,6 +21,14 @@ export const behaves = (
   timeoutMillis?: number
 ): void => {
   for (const [saver, layer] of savers) {
-    it.live(`${name} (${saver})`, () => body().pipe(Effect.provide(layer as Layer.Layer<Checkpointer.Checkpointer, unknown>)) as Effect.Effect<void, unknown>, timeoutMillis)
+    it.live(
+      `${name} (${saver})`,
+      () =>
+        body().pipe(Effect.provide(layer as Layer.Layer<Checkpointer.Checkpointer, unknown>)) as Effect.Effect<
+          void,
+          unknown
+        >,
+      timeoutMillis
+    )
   }
 }

@@ -237,7 +237,7 @@ it.effect("LG#168 a defect in such a finalizer does not turn the timeout into a 
     )
     assert.deepStrictEqual(
       (yield* runOut(graph.invoke({}, { runTimeout: 20 }))).exit,
-      Exit.fail(late("run", 20, { nodes: [] }))
+      Exit.fail(late("run", 20, { nodes: ["node"] }))
     )
   }))
 
@@ -406,7 +406,7 @@ it.effect("L20 a run timeout ends the run wherever it is; the thread stands at i
     })
     const thread = graph.thread("t")
     assert.deepStrictEqual(yield* runOut(thread.invoke({}, { runTimeout: 20 })), {
-      exit: Exit.fail(late("run", 20, { nodes: [] })),
+      exit: Exit.fail(late("run", 20, { nodes: ["b"] })),
       millis: 20
     })
     assert.deepStrictEqual(ends, ["b interrupted"])
@@ -429,7 +429,7 @@ it.effect("L20 the run timeout of a graph bounds it inside another, too", () =>
       edges: { pre: "child" }
     })
     assert.deepStrictEqual(yield* runOut(parent.invoke({})), {
-      exit: Exit.fail(late("run", 20, { nodes: [] })),
+      exit: Exit.fail(late("run", 20, { nodes: ["b"] })),
       millis: 35
     })
     const calls = StateGraph.make(

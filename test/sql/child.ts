@@ -30,7 +30,9 @@ const commitOf = (id: string, parent: string | undefined, rest: Partial<Commit> 
     data: JSON.stringify("x".repeat(2_000)),
     metadata: "{}"
   },
-  tasks: parent === undefined ? [] : [{ checkpoint: parent, task: "task", status: "done", revision: 1, data: JSON.stringify(id) }],
+  tasks: parent === undefined
+    ? []
+    : [{ checkpoint: parent, task: "task", status: "done", revision: 1, data: JSON.stringify(id) }],
   place: "",
   expected: parent,
   owner,

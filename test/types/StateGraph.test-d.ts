@@ -1,5 +1,17 @@
 import { Context, Effect, Number, Schema, type Stream } from "effect"
-import { Channel, type Checkpointer, Command, END, type Event, type GraphError, Interrupt, Node, Send, State, StateGraph } from "superstep"
+import {
+  Channel,
+  type Checkpointer,
+  Command,
+  END,
+  type Event,
+  type GraphError,
+  Interrupt,
+  Node,
+  Send,
+  State,
+  StateGraph
+} from "superstep"
 import { describe, expectTypeOf, it } from "vitest"
 
 class Demo extends State.make({ total: Schema.Int, visited: Channel.append(Schema.String) }) {}
@@ -47,14 +59,18 @@ describe("Channel", () => {
   })
 })
 
-const mixed = StateGraph.make("mixed", StateGraph.nodes(Demo, {
-  a: (s) => s.total > 1 ? Effect.fail(new Broken()) : Effect.succeed({ total: 1 }),
-  b: Effect.fnUntraced(function*() {
-    const db = yield* Db
-    return { total: yield* db.get }
+const mixed = StateGraph.make(
+  "mixed",
+  StateGraph.nodes(Demo, {
+    a: (s) => s.total > 1 ? Effect.fail(new Broken()) : Effect.succeed({ total: 1 }),
+    b: Effect.fnUntraced(function*() {
+      const db = yield* Db
+      return { total: yield* db.get }
+    }),
+    c: () => Effect.fail(new Late())
   }),
-  c: () => Effect.fail(new Late())
-}), { start: "a", edges: { a: "b" } })
+  { start: "a", edges: { a: "b" } }
+)
 
 describe("a run", () => {
   it("fails with and needs what its nodes do", () => {
@@ -62,14 +78,22 @@ describe("a run", () => {
       Effect.Effect<DemoType, Broken | Late | GraphError.EngineError, Db>
     >()
     expectTypeOf(mixed.thread("t").invoke({})).toEqualTypeOf<
-      Effect.Effect<DemoType, Broken | Late | GraphError.EngineError | GraphError.ThreadError, Db | Checkpointer.Checkpointer>
+      Effect.Effect<
+        DemoType,
+        Broken | Late | GraphError.EngineError | GraphError.ThreadError,
+        Db | Checkpointer.Checkpointer
+      >
     >()
   })
   it("streams by mode and node", () => {
-    const plain = StateGraph.make("plain", StateGraph.nodes(Demo, {
-      a: (s) => Effect.succeed({ total: s.total }),
-      b: () => Effect.succeed(Command.make({ update: { visited: ["b"] }, goto: END }))
-    }), { start: "a", edges: { a: "b" } })
+    const plain = StateGraph.make(
+      "plain",
+      StateGraph.nodes(Demo, {
+        a: (s) => Effect.succeed({ total: s.total }),
+        b: () => Effect.succeed(Command.make({ update: { visited: ["b"] }, goto: END }))
+      }),
+      { start: "a", edges: { a: "b" } }
+    )
     expectTypeOf(plain.stream({ total: 1 }, { modes: ["updates"] })).toEqualTypeOf<
       Stream.Stream<
         Event.Updates<"a", { total: number }> | Event.Updates<"b", { visited: Array<string> }>,
@@ -78,35 +102,43 @@ describe("a run", () => {
     >()
   })
   it("types the state of a route and of a node with an input of its own", () => {
-    StateGraph.make("routes", StateGraph.nodes(Demo, {
-      a: (s) => {
-        expectTypeOf(s).toEqualTypeOf<DemoType>()
-        return { total: s.total }
-      },
-      part: Node.make({
-        input: Schema.Struct({ total: Schema.Int }),
-        run: (input) => {
-          expectTypeOf(input).toEqualTypeOf<{ readonly total: number }>()
-          return Effect.succeed({ total: input.total })
-        }
-      })
-    }), {
-      start: StateGraph.route(["a", "part"], (s) => {
-        expectTypeOf(s).toEqualTypeOf<DemoType>()
-        return s.total > 1 ? "a" : Send.make("part", { total: s.total })
+    StateGraph.make(
+      "routes",
+      StateGraph.nodes(Demo, {
+        a: (s) => {
+          expectTypeOf(s).toEqualTypeOf<DemoType>()
+          return { total: s.total }
+        },
+        part: Node.make({
+          input: Schema.Struct({ total: Schema.Int }),
+          run: (input) => {
+            expectTypeOf(input).toEqualTypeOf<{ readonly total: number }>()
+            return Effect.succeed({ total: input.total })
+          }
+        })
       }),
-      edges: { a: "part" }
-    })
+      {
+        start: StateGraph.route(["a", "part"], (s) => {
+          expectTypeOf(s).toEqualTypeOf<DemoType>()
+          return s.total > 1 ? "a" : Send.make("part", { total: s.total })
+        }),
+        edges: { a: "part" }
+      }
+    )
   })
 })
 
-const asking = StateGraph.make("asking", StateGraph.nodes(Demo, {
-  ask: Effect.fnUntraced(function*() {
-    const yes = yield* Approve.ask("go on?")
-    return { total: yes ? yield* Choose.ask(3) : 0 }
+const asking = StateGraph.make(
+  "asking",
+  StateGraph.nodes(Demo, {
+    ask: Effect.fnUntraced(function*() {
+      const yes = yield* Approve.ask("go on?")
+      return { total: yes ? yield* Choose.ask(3) : 0 }
+    }),
+    swallow: () => Choose.ask(1).pipe(Effect.ignore, Effect.as({ total: 1 }))
   }),
-  swallow: () => Choose.ask(1).pipe(Effect.ignore, Effect.as({ total: 1 }))
-}), { start: "ask" })
+  { start: "ask" }
+)
 
 type Asked = Interrupt.Request<"Approve", string, boolean> | Interrupt.Request<"Choose", number, number>
 
@@ -131,9 +163,13 @@ describe("interrupts", () => {
     >()
   })
   it("lifts them out of graphs that a node calls", () => {
-    const caller = StateGraph.make("caller", StateGraph.nodes(Demo, {
-      call: (s) => asking.call({ total: s.total }).pipe(Effect.map(({ total }) => ({ total })))
-    }), { start: "call" })
+    const caller = StateGraph.make(
+      "caller",
+      StateGraph.nodes(Demo, {
+        call: (s) => asking.call({ total: s.total }).pipe(Effect.map(({ total }) => ({ total })))
+      }),
+      { start: "call" }
+    )
     caller.thread("t").resume(Approve.reply(true))
     // @ts-expect-error it can pause
     caller.invoke({ total: 1 })
@@ -142,16 +178,20 @@ describe("interrupts", () => {
 
 describe("error handlers", () => {
   it("take a node's failures out of the run, and put their own in", () => {
-    const handled = StateGraph.make("handled", StateGraph.nodes(Demo, {
-      a: Node.make({
-        input: Demo,
-        run: () => Effect.fail(new Broken()),
-        onError: (error) => {
-          expectTypeOf(error).toEqualTypeOf<Broken | GraphError.NodeTimeout>()
-          return Effect.fail(new Late())
-        }
-      })
-    }), { start: "a" })
+    const handled = StateGraph.make(
+      "handled",
+      StateGraph.nodes(Demo, {
+        a: Node.make({
+          input: Demo,
+          run: () => Effect.fail(new Broken()),
+          onError: (error) => {
+            expectTypeOf(error).toEqualTypeOf<Broken | GraphError.NodeTimeout>()
+            return Effect.fail(new Late())
+          }
+        })
+      }),
+      { start: "a" }
+    )
     expectTypeOf(handled.invoke({ total: 1 })).toEqualTypeOf<Effect.Effect<DemoType, Late | GraphError.EngineError>>()
   })
 })

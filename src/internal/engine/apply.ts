@@ -76,7 +76,12 @@ const foldWrites = (
     const before = draft.cells[number]!
     // Sends that wait go on waiting, in their places, when others come from outside.
     const waits = number === program.tasks && !isSuperstep && Option.isSome(before)
-    const cell = Channel.update(name, rule, before, waits ? [...before.value as ReadonlyArray<unknown>, ...group] : group)
+    const cell = Channel.update(
+      name,
+      rule,
+      before,
+      waits ? [...before.value as ReadonlyArray<unknown>, ...group] : group
+    )
     if (Result.isFailure(cell)) return Result.fail(withWriters(cell.failure, tasks, number))
     draft.set(number, cell.success)
   }
@@ -84,7 +89,12 @@ const foldWrites = (
 }
 
 /** Clears the channels that hold a value for one superstep only. */
-const clearUnwritten = (program: Program, draft: Draft, live: ReadonlyArray<number>, written: ReadonlySet<number>): void => {
+const clearUnwritten = (
+  program: Program,
+  draft: Draft,
+  live: ReadonlyArray<number>,
+  written: ReadonlySet<number>
+): void => {
   for (const c of live) {
     if (written.has(c)) continue
     const { name, rule } = program.channels[c]!
@@ -172,6 +182,8 @@ export const applyWrites = (
     // Without a superstep, what was readable before still waits to wake its nodes.
     updated: options.isSuperstep
       ? readable(program, draft)
-      : checkpoint.updated === undefined ? undefined : [...new Set([...checkpoint.updated, ...readable(program, draft)])]
+      : checkpoint.updated === undefined
+      ? undefined
+      : [...new Set([...checkpoint.updated, ...readable(program, draft)])]
   })
 }

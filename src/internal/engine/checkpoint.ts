@@ -48,8 +48,9 @@ const nothing: ReadonlyArray<unknown> = Object.freeze([])
 
 /** Sets a key of a plain record, whatever its name. */
 export const setKey = (record: Record<string, unknown>, key: string, value: unknown): void => {
-  if (key === "__proto__") Object.defineProperty(record, key, { value, enumerable: true, configurable: true, writable: true })
-  else record[key] = value
+  if (key === "__proto__") {
+    Object.defineProperty(record, key, { value, enumerable: true, configurable: true, writable: true })
+  } else record[key] = value
 }
 
 /** A value as a reader gets it: values that cannot be frozen are copied, through their codec. */
@@ -60,7 +61,11 @@ const handOut = (channel: ChannelProgram, value: unknown): unknown => {
 }
 
 /** What is read at one channel, or `none` if it is empty. A Topic that collected nothing reads as an empty list. */
-export const readChannel = (program: Program, cells: ReadonlyArray<Channel.Cell>, number: number): Option.Option<unknown> => {
+export const readChannel = (
+  program: Program,
+  cells: ReadonlyArray<Channel.Cell>,
+  number: number
+): Option.Option<unknown> => {
   const channel = program.channels[number]!
   const value = Channel.read(channel.rule, cells[number]!)
   if (Option.isNone(value)) return channel.rule._tag === "Topic" && channel.isState ? Option.some(nothing) : value

@@ -21,8 +21,8 @@ import {
   byName,
   type ChannelProgram,
   type Codec,
-  type Input,
   INPUT,
+  type Input,
   type Join,
   joinChannel,
   type Limits,
@@ -79,7 +79,9 @@ const reservedKeys = new Set([INPUT, TASKS, "__input__", "__end__"])
 const checkName = (graph: string, name: string): void => {
   if (name === START || name === END || name === "__input__") wrong(graph, `node name "${name}" is reserved`)
   if (name === "") wrong(graph, "a node needs a name")
-  if (name.includes("|") || name.includes(":")) wrong(graph, `node name "${name}" contains "|" or ":", which are reserved`)
+  if (name.includes("|") || name.includes(":")) {
+    wrong(graph, `node name "${name}" contains "|" or ":", which are reserved`)
+  }
 }
 
 // ---------------------------------------------------------------------------
@@ -185,7 +187,9 @@ const tasksCodec = (node: (name: string) => NodeProgram | undefined): Codec => {
   return {
     encode: (value) => Result.all((value as ReadonlyArray<unknown>).map(encodeOne)),
     decode: (json) =>
-      Array.isArray(json) ? Result.map(Result.all(json.map(decodeOne)), freeze) : Result.fail("expected a list of Sends"),
+      Array.isArray(json)
+        ? Result.map(Result.all(json.map(decodeOne)), freeze)
+        : Result.fail("expected a list of Sends"),
     encodeWrite: (write) => Result.map(encodeOne(write), (json) => ({ kind: "write", json })),
     decodeWrite: (row) => decodeOne(row.json),
     validate: () => Option.none()
@@ -227,9 +231,11 @@ const barriersOf = (graph: string, flow: Flow): ReadonlyMap<string, Barrier> => 
       if (from === START) wrong(graph, `the start cannot lead through a join to "${step["~join"]}"`)
       const key = JSON.stringify([step["~join"], step.group ?? null])
       const known = barriers.get(key)
-      if (known === undefined) barriers.set(key, { names: [from], group: step.group, release: step.release, target: step["~join"] })
-      else if (known.release !== step.release) wrong(graph, `the sources of the join before "${step["~join"]}" disagree on its release`)
-      else if (!known.names.includes(from)) known.names.push(from)
+      if (known === undefined) {
+        barriers.set(key, { names: [from], group: step.group, release: step.release, target: step["~join"] })
+      } else if (known.release !== step.release) {
+        wrong(graph, `the sources of the join before "${step["~join"]}" disagree on its release`)
+      } else if (!known.names.includes(from)) known.names.push(from)
     }
   }
   return barriers
@@ -258,7 +264,9 @@ const checkFlow = ({ bodies, flow, name }: Description): void => {
   const known = Object.keys(bodies)
   if (Object.hasOwn(flow.edges ?? {}, START)) wrong(name, `has edges from "${START}": where it starts is its "start"`)
   for (const node of known) checkName(name, node)
-  if (flow.start === undefined || steps(flow.start).length === 0) wrong(name, "needs a start: at least one node that it leads to")
+  if (flow.start === undefined || steps(flow.start).length === 0) {
+    wrong(name, "needs a start: at least one node that it leads to")
+  }
   for (const [from, to] of [[START, flow.start] as const, ...Object.entries(flow.edges ?? {})]) {
     if (from !== START && !known.includes(from)) wrong(name, `has edges from "${from}", which is no node`)
     const all = steps(to)
@@ -270,21 +278,35 @@ const checkFlow = ({ bodies, flow, name }: Description): void => {
       const targets = typeof step === "string" ? [step] : "~join" in step ? [step["~join"]] : step.to
       for (const target of targets) {
         if (target === START) wrong(name, `node "${from}" leads to the start, which nothing can lead to`)
-        if (target !== END && !known.includes(target)) wrong(name, `node "${from}" leads to "${target}", which is no node`)
+        if (target !== END && !known.includes(target)) {
+          wrong(name, `node "${from}" leads to "${target}", which is no node`)
+        }
       }
     }
   }
 }
 
-const writersOf = (description: Description, from: string, channels: Channels, barriers: ReadonlyMap<string, Barrier>, reads: ReadonlyArray<number>) => {
+const writersOf = (
+  description: Description,
+  from: string,
+  channels: Channels,
+  barriers: ReadonlyMap<string, Barrier>,
+  reads: ReadonlyArray<number>
+) => {
   const { bodies, flow, name } = description
   const writers: Array<Writer> = [{ _tag: "Update" }]
   // Own edges only: a node may be called "constructor".
-  const to = from === START ? flow.start : flow.edges !== undefined && Object.hasOwn(flow.edges, from) ? flow.edges[from] : undefined
+  const to = from === START
+    ? flow.start
+    : flow.edges !== undefined && Object.hasOwn(flow.edges, from)
+    ? flow.edges[from]
+    : undefined
   if (to === undefined) return writers
   const body = bodies[from]
   const destinations = Node.isNode(body) ? body.options.destinations : []
-  if (destinations.length > 0) wrong(name, `node "${from}" has edges and says where its Commands go. A node has one kind of routing`)
+  if (destinations.length > 0) {
+    wrong(name, `node "${from}" has edges and says where its Commands go. A node has one kind of routing`)
+  }
   for (const step of steps(to)) {
     if (typeof step === "string") {
       if (step !== END) writers.push({ _tag: "Wake", node: step, channel: channels.numbers.get(branch(step))! })
@@ -302,8 +324,17 @@ const writersOf = (description: Description, from: string, channels: Channels, b
 }
 
 /** What a node reads: the state, or the keys of a schema of its own that the state has. */
-const readOf = (state: State.Any, input: Channel.AnySchema | State.Any | undefined, channels: Channels, all: ReadonlyArray<number>): Read => {
-  const fields = input === undefined ? undefined : State.isState(input) ? input.fields : (input as { readonly fields?: object }).fields
+const readOf = (
+  state: State.Any,
+  input: Channel.AnySchema | State.Any | undefined,
+  channels: Channels,
+  all: ReadonlyArray<number>
+): Read => {
+  const fields = input === undefined
+    ? undefined
+    : State.isState(input)
+    ? input.fields
+    : (input as { readonly fields?: object }).fields
   if (fields === undefined || fields === state.fields) return { _tag: "Record", channels: all }
   const keys = Object.keys(fields).filter((key) => key in state.fields)
   return { _tag: "Record", channels: keys.map((key) => channels.numbers.get(key)!) }
@@ -329,7 +360,11 @@ const inputCodecOf = (state: State.Any, body: Body, input: Channel.AnySchema | S
 const nodeOf = (
   description: Description,
   name: string,
-  place: { readonly channels: Channels; readonly barriers: ReadonlyMap<string, Barrier>; readonly all: ReadonlyArray<number> }
+  place: {
+    readonly channels: Channels
+    readonly barriers: ReadonlyMap<string, Barrier>
+    readonly all: ReadonlyArray<number>
+  }
 ): Omit<NodeProgram, "number"> => {
   const { bodies, options, state } = description
   const { all, barriers, channels } = place
@@ -345,7 +380,9 @@ const nodeOf = (
     read: body._tag === "Graph" && body.program.input._tag === "Start"
       ? {
         _tag: "Record",
-        channels: body.program.input.keys.map((c) => body.program.channels[c]!.name).filter((key) => key in state.fields)
+        channels: body.program.input.keys.map((c) => body.program.channels[c]!.name).filter((key) =>
+          key in state.fields
+        )
           .map((key) => channels.numbers.get(key)!)
       }
       : readOf(state, config?.input, channels, all),
@@ -372,7 +409,9 @@ export const lower = (description: Description): Program => {
   checkFlow(description)
   const channels = new Channels()
   for (const key of Object.keys(state.fields)) {
-    if (reservedKeys.has(key) || key.startsWith("branch:to:") || key.startsWith("join:")) wrong(name, `state key "${key}" is reserved`)
+    if (reservedKeys.has(key) || key.startsWith("branch:to:") || key.startsWith("join:")) {
+      wrong(name, `state key "${key}" is reserved`)
+    }
     const field = state.fields[key]!
     channels.add(key, field.rule, channelCodec(field), field.update)
   }
@@ -381,7 +420,11 @@ export const lower = (description: Description): Program => {
   const input = channels.add(INPUT, { _tag: "EphemeralValue", guard: true }, inputCodec)
   const nodes: Array<NodeProgram> = []
   const nodeNumber = new Map<string, number>()
-  const tasks = channels.add(TASKS, { _tag: "Topic", accumulate: false, unique: false }, tasksCodec((n) => nodes[nodeNumber.get(n) ?? -1]))
+  const tasks = channels.add(
+    TASKS,
+    { _tag: "Topic", accumulate: false, unique: false },
+    tasksCodec((n) => nodes[nodeNumber.get(n) ?? -1])
+  )
   for (const node of Object.keys(bodies)) {
     const channel = isDeferred(bodies, node) ? deferredChannel : nullChannel
     channels.add(branch(node), channel.rule, channelCodec(channel))
@@ -392,7 +435,9 @@ export const lower = (description: Description): Program => {
     if (target === END) continue
     const key = joinChannel(names, group, target)
     if (channels.numbers.has(key)) wrong(name, `the join "${key}" stands for two: name its group differently`)
-    const channel = isDeferred(bodies, target) ? Channel.namedBarrierAfterFinish(names, { release }) : Channel.namedBarrier(names, { release })
+    const channel = isDeferred(bodies, target)
+      ? Channel.namedBarrierAfterFinish(names, { release })
+      : Channel.namedBarrier(names, { release })
     const number = channels.add(key, channel.rule, channelCodec(channel))
     joins.push({ channel: number, node: target, names, release })
   }
@@ -419,7 +464,8 @@ export const lower = (description: Description): Program => {
     const { rule } = state.fields[key]!
     return Option.isNone(Channel.empty(rule)) && (rule._tag === "LastValue" || rule._tag === "BinaryOperatorAggregate")
   })
-  const numbersOf = (keys: ReadonlyArray<string>): ReadonlyArray<number> => keys.map((key) => channels.numbers.get(key)!)
+  const numbersOf = (keys: ReadonlyArray<string>): ReadonlyArray<number> =>
+    keys.map((key) => channels.numbers.get(key)!)
   return assemble({
     name,
     version: options.version,
@@ -541,7 +587,11 @@ export const lowerPregel = (description: PregelDescription): Program => {
       number: nodes.length,
       triggers: node.subscribe.map((channel) => number(channel, `node "${key}"`)),
       read: readOf(node.read, `node "${key}"`),
-      writers: node.write.map(({ channel, map }) => ({ _tag: "Channel", channel: number(channel, `node "${key}"`), map })),
+      writers: node.write.map(({ channel, map }) => ({
+        _tag: "Channel",
+        channel: number(channel, `node "${key}"`),
+        map
+      })),
       body: { _tag: "Run", run: node.run },
       input: channelCodec(anyChannel),
       defer: false,

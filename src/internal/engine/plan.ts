@@ -47,7 +47,9 @@ const sendTask = (node: NodeProgram, index: number, send: Send.Any): Task => ({
 const isWoken = (program: Program, checkpoint: Checkpoint, node: NodeProgram): boolean => {
   const seen = checkpoint.seen[node.number]!
   for (const c of node.triggers) {
-    if (checkpoint.versions[c]! > seen && Channel.isAvailable(program.channels[c]!.rule, checkpoint.cells[c]!)) return true
+    if (checkpoint.versions[c]! > seen && Channel.isAvailable(program.channels[c]!.rule, checkpoint.cells[c]!)) {
+      return true
+    }
   }
   return false
 }

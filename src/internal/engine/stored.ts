@@ -37,7 +37,12 @@ export type Answers = ReadonlyMap<string, StoredAnswer>
 /** What a task has produced. */
 export type TaskRecord =
   | { readonly status: "done"; readonly writes: ReadonlyArray<Write>; readonly graphs: Graphs }
-  | { readonly status: "paused"; readonly requests: ReadonlyArray<StoredRequest>; readonly answers: Answers; readonly graphs: Graphs }
+  | {
+    readonly status: "paused"
+    readonly requests: ReadonlyArray<StoredRequest>
+    readonly answers: Answers
+    readonly graphs: Graphs
+  }
   | { readonly status: "failed"; readonly error: string; readonly answers: Answers; readonly graphs: Graphs }
 
 /** Which checkpoints the graphs inside a task stand at, by namespace. */
@@ -121,9 +126,13 @@ const parse = (text: string): Result.Result<unknown, Fault> => {
 // Tasks
 // ---------------------------------------------------------------------------
 
-const isTracked = (program: Program, channel: number): boolean => program.channels[channel]!.rule._tag !== "UntrackedValue"
+const isTracked = (program: Program, channel: number): boolean =>
+  program.channels[channel]!.rule._tag !== "UntrackedValue"
 
-export const encodeWrites = (program: Program, writes: ReadonlyArray<Write>): Result.Result<ReadonlyArray<StoredWrite>, Fault> => {
+export const encodeWrites = (
+  program: Program,
+  writes: ReadonlyArray<Write>
+): Result.Result<ReadonlyArray<StoredWrite>, Fault> => {
   const rows: Array<StoredWrite> = []
   for (const { channel: number, value } of writes) {
     if (!isTracked(program, number)) continue
@@ -135,7 +144,10 @@ export const encodeWrites = (program: Program, writes: ReadonlyArray<Write>): Re
   return Result.succeed(rows)
 }
 
-const decodeWrites = (program: Program, rows: ReadonlyArray<StoredWrite>): Result.Result<ReadonlyArray<Write>, Fault> => {
+const decodeWrites = (
+  program: Program,
+  rows: ReadonlyArray<StoredWrite>
+): Result.Result<ReadonlyArray<Write>, Fault> => {
   const writes: Array<Write> = []
   for (const [name, kind, json] of rows) {
     const number = program.channelNumber.get(name)
@@ -204,7 +216,10 @@ const StoredCheckpointData = Schema.Struct({
 
 /** Stored text that has the shape it has to have. What does not is a fault, never a default. */
 const shaped = <A>(is: (u: unknown) => u is A, what: string) => (text: string): Result.Result<A, Fault> =>
-  Result.flatMap(parse(text), (data) => is(data) ? Result.succeed(data) : fault("Decode", undefined, `${what} is damaged`))
+  Result.flatMap(
+    parse(text),
+    (data) => is(data) ? Result.succeed(data) : fault("Decode", undefined, `${what} is damaged`)
+  )
 
 const shapedDone = shaped(Schema.is(DoneData), "the result of a task")
 const shapedPaused = shaped(Schema.is(PausedData), "the pause of a task")
@@ -217,8 +232,11 @@ const answersFrom = (stored: StoredAnswers | undefined): Answers =>
 export const decodeTask = (program: Program, row: TaskRow): Result.Result<TaskRecord, Fault> => {
   switch (row.status) {
     case "done":
-      return Result.flatMap(shapedDone(row.data), ({ graphs = [], writes }) =>
-        Result.map(decodeWrites(program, writes), (writes): TaskRecord => ({ status: "done", writes, graphs })))
+      return Result.flatMap(
+        shapedDone(row.data),
+        ({ graphs = [], writes }) =>
+          Result.map(decodeWrites(program, writes), (writes): TaskRecord => ({ status: "done", writes, graphs }))
+      )
     case "paused":
       return Result.map(shapedPaused(row.data), ({ answers, graphs = [], requests }): TaskRecord => ({
         status: "paused",
@@ -244,9 +262,14 @@ export const decodeTask = (program: Program, row: TaskRow): Result.Result<TaskRe
 
 /** Whether a changed channel is stored as its writes. An Overwrite, or writes that are not at hand, ask for the value. */
 const isFolded = (rule: Channel.Rule): boolean =>
-  rule._tag === "Delta" || (rule._tag === "BinaryOperatorAggregate" && rule.appends) || (rule._tag === "Topic" && rule.accumulate)
+  rule._tag === "Delta" || (rule._tag === "BinaryOperatorAggregate" && rule.appends) ||
+  (rule._tag === "Topic" && rule.accumulate)
 
-const encodeCell = (program: Program, number: number, cell: Option.Some<unknown>): Result.Result<Schema.Json, Fault> => {
+const encodeCell = (
+  program: Program,
+  number: number,
+  cell: Option.Some<unknown>
+): Result.Result<Schema.Json, Fault> => {
   const { codec, name } = program.channels[number]!
   const json = codec.encode(cell.value)
   return Result.isFailure(json) ? fault("Encode", name, json.failure) : Result.succeed(json.success)
@@ -271,19 +294,29 @@ const encodeCells = (
 const keyframeData = (program: Program, place: Place): Result.Result<CheckpointData, Fault> => {
   const { checkpoint } = place
   const written = program.channels.flatMap((_, number) => checkpoint.versions[number]! > 0 ? [number] : [])
-  return Result.flatMap(encodeCells(program, checkpoint, written), (cells) =>
-    Result.map(encodeWrites(program, place.up), (up) => ({
-      version: checkpoint.version,
-      versions: written.map((number) => [program.channels[number]!.name, checkpoint.versions[number]!] as const),
-      seen: program.nodes.flatMap(({ name, number }) => checkpoint.seen[number]! > 0 ? [[name, checkpoint.seen[number]!] as const] : []),
-      cells,
-      ...graphsOf([...place.graphs]),
-      ...(up.length > 0 ? { up } : {}),
-      ...(place.origin === "" ? {} : { origin: place.origin })
-    })))
+  return Result.flatMap(
+    encodeCells(program, checkpoint, written),
+    (cells) =>
+      Result.map(encodeWrites(program, place.up), (up) => ({
+        version: checkpoint.version,
+        versions: written.map((number) => [program.channels[number]!.name, checkpoint.versions[number]!] as const),
+        seen: program.nodes.flatMap(({ name, number }) =>
+          checkpoint.seen[number]! > 0 ? [[name, checkpoint.seen[number]!] as const] : []
+        ),
+        cells,
+        ...graphsOf([...place.graphs]),
+        ...(up.length > 0 ? { up } : {}),
+        ...(place.origin === "" ? {} : { origin: place.origin })
+      }))
+  )
 }
 
-const changeData = (program: Program, before: Place, after: Place, isInput: boolean): Result.Result<CheckpointData, Fault> => {
+const changeData = (
+  program: Program,
+  before: Place,
+  after: Place,
+  isInput: boolean
+): Result.Result<CheckpointData, Fault> => {
   const [old, now] = [before.checkpoint, after.checkpoint]
   const changed: Array<number> = []
   for (let c = 0; c < now.versions.length; c++) if (now.versions[c] !== old.versions[c]) changed.push(c)
@@ -294,7 +327,9 @@ const changeData = (program: Program, before: Place, after: Place, isInput: bool
   return Result.map(encodeCells(program, now, set), (cells) => ({
     version: now.version,
     versions: changed.map((c) => [nameOf(c), now.versions[c]!] as const),
-    seen: program.nodes.flatMap(({ name, number }) => now.seen[number] !== old.seen[number] ? [[name, now.seen[number]!] as const] : []),
+    seen: program.nodes.flatMap(({ name, number }) =>
+      now.seen[number] !== old.seen[number] ? [[name, now.seen[number]!] as const] : []
+    ),
     cells,
     ...(cleared.length > 0 ? { cleared: cleared.map(nameOf) } : {}),
     ...(folded.length > 0 ? { folded: folded.map(nameOf) } : {}),
@@ -339,7 +374,9 @@ export const encodeCheckpoint = (
   { isInput, writesLength }: { readonly writesLength: number; readonly isInput: boolean }
 ): Result.Result<EncodedCheckpoint, Fault> => {
   if (before?.id !== undefined) {
-    const folds = program.channels.some(({ rule }) => rule._tag === "Delta") ? nextFolds(program, before, after) : before.chain.folds
+    const folds = program.channels.some(({ rule }) => rule._tag === "Delta")
+      ? nextFolds(program, before, after)
+      : before.chain.folds
     const due = isDue(program, { ...before.chain, folds })
     if (!due) {
       const encoded = Result.flatMap(changeData(program, before, after, isInput), stringify)
@@ -371,7 +408,10 @@ const byTask = (a: TaskRow, b: TaskRow): number => a.task < b.task ? -1 : a.task
 type Written = Write & { readonly task: string }
 
 /** The writes that lead from a checkpoint to the next, in the batches in which they were applied. */
-const batches = (program: Program, rows: ReadonlyArray<TaskRow>): Result.Result<ReadonlyArray<ReadonlyArray<Written>>, Fault> => {
+const batches = (
+  program: Program,
+  rows: ReadonlyArray<TaskRow>
+): Result.Result<ReadonlyArray<ReadonlyArray<Written>>, Fault> => {
   const groups: Array<ReadonlyArray<Written>> = []
   const tasks: Array<Written> = []
   for (const row of [...rows].sort(byTask)) {
@@ -392,7 +432,12 @@ interface Cells {
   readonly writes: Map<number, Array<ReadonlyArray<unknown>>>
 }
 
-const foldInto = (program: Program, cells: Cells, names: ReadonlyArray<string>, groups: ReadonlyArray<ReadonlyArray<Write>>): Result.Result<void, Fault> => {
+const foldInto = (
+  program: Program,
+  cells: Cells,
+  names: ReadonlyArray<string>,
+  groups: ReadonlyArray<ReadonlyArray<Write>>
+): Result.Result<void, Fault> => {
   for (const name of names) {
     const number = program.channelNumber.get(name)
     if (number === undefined) return fault("Graph", name, "the stored thread holds it, but the graph no longer has it")
@@ -425,7 +470,11 @@ const decodeCells = (program: Program, cells: Cells): Result.Result<ReadonlyArra
 }
 
 /** Numbers by name, as an array by number; names that the graph no longer has are left out. */
-const numbered = (size: number, numbers: ReadonlyMap<string, number>, byName: ReadonlyMap<string, number>): ReadonlyArray<number> => {
+const numbered = (
+  size: number,
+  numbers: ReadonlyMap<string, number>,
+  byName: ReadonlyMap<string, number>
+): ReadonlyArray<number> => {
   const out = Array.from({ length: size }, () => 0)
   for (const [name, value] of byName) {
     const number = numbers.get(name)
@@ -438,7 +487,10 @@ const isHandedUp = (program: Program, write: Written): boolean =>
   program.channels[write.channel]!.isState && !isInputTask(write.task) && write.task !== "pull:__start__"
 
 /** What nodes of a graph wrote to its state, not counting its input. */
-export const handedUp = (program: Program, tasks: ReadonlyArray<{ readonly id: string; readonly writes: ReadonlyArray<Write> }>): ReadonlyArray<Write> =>
+export const handedUp = (
+  program: Program,
+  tasks: ReadonlyArray<{ readonly id: string; readonly writes: ReadonlyArray<Write> }>
+): ReadonlyArray<Write> =>
   tasks.flatMap(({ id, writes }) => writes.filter((write) => isHandedUp(program, { ...write, task: id })))
 
 /** What the rows of a chain add up to. */
@@ -484,11 +536,15 @@ class Rebuild {
     return Result.flatMap(batches(this.program, beside), (groups) => {
       // A new call of a nested graph: what it hands up begins with it.
       if (data.origin !== undefined) this.up = []
-      else if (this.origin !== "") for (const write of groups.flat()) if (isHandedUp(this.program, write)) this.up.push(write)
+      else if (this.origin !== "") {
+        for (const write of groups.flat()) if (isHandedUp(this.program, write)) this.up.push(write)
+      }
       return Result.map(foldInto(this.program, this.cells, folded, groups), () => {
         for (const name of folded) {
           const number = this.program.channelNumber.get(name)!
-          if (this.program.channels[number]!.rule._tag === "Delta") this.folds.set(number, (this.folds.get(number) ?? 0) + 1)
+          if (this.program.channels[number]!.rule._tag === "Delta") {
+            this.folds.set(number, (this.folds.get(number) ?? 0) + 1)
+          }
         }
       })
     })
@@ -502,15 +558,22 @@ const rebuild = (
 ): Result.Result<Rebuild, Fault> => {
   const out = new Rebuild(program)
   for (const [index, row] of chain.entries()) {
-    if (row.format > format) return fault("Format", undefined, `it has format ${row.format}; this version reads up to ${format}`)
-    const taken = Result.flatMap(shapedCheckpoint(row.data), (data) =>
-      index === 0 ? out.keyframe(data) : out.change(row, data, rows.get(chain[index - 1]!.id) ?? []))
+    if (row.format > format) {
+      return fault("Format", undefined, `it has format ${row.format}; this version reads up to ${format}`)
+    }
+    const taken = Result.flatMap(
+      shapedCheckpoint(row.data),
+      (data) => index === 0 ? out.keyframe(data) : out.change(row, data, rows.get(chain[index - 1]!.id) ?? [])
+    )
     if (Result.isFailure(taken)) return Result.fail(taken.failure)
   }
   return Result.succeed(out)
 }
 
-const decodeRecords = (program: Program, rows: ReadonlyArray<TaskRow>): Result.Result<ReadonlyMap<string, TaskRecord>, Fault> => {
+const decodeRecords = (
+  program: Program,
+  rows: ReadonlyArray<TaskRow>
+): Result.Result<ReadonlyMap<string, TaskRecord>, Fault> => {
   const records = new Map<string, TaskRecord>()
   for (const row of rows) {
     const record = decodeTask(program, row)
@@ -529,28 +592,34 @@ export const decodeCheckpoint = (
   const last = chain[chain.length - 1]
   if (last === undefined || !chain[0]!.isKeyframe) return fault("Decode", undefined, "its keyframe is missing")
   const rows = Map.groupBy(tasks, (row) => row.checkpoint)
-  return Result.flatMap(rebuild(program, chain, rows), (built) =>
-    Result.flatMap(decodeCells(program, built.cells), (cells) =>
-      Result.map(decodeRecords(program, rows.get(last.id) ?? []), (records): Place => ({
-        id: last.id,
-        checkpoint: {
-          step: last.step,
-          version: built.version,
-          cells,
-          versions: numbered(program.channels.length, program.channelNumber, built.versions),
-          seen: numbered(program.nodes.length, program.nodeNumber, built.seen),
-          // Of a run, not of the thread: the rows of a run that was resumed are those of one that was not.
-          stopped: 0,
-          live: liveOf(program, cells),
-          updated: undefined
-        },
-        records,
-        revisions: new Map((rows.get(last.id) ?? []).map(({ revision, task }) => [task, revision])),
-        graphs: built.graphs,
-        up: built.up,
-        origin: built.origin,
-        chain: { keyframeLength: chain[0]!.data.length, changesLength: built.changesLength, folds: built.folds }
-      }))))
+  return Result.flatMap(
+    rebuild(program, chain, rows),
+    (built) =>
+      Result.flatMap(
+        decodeCells(program, built.cells),
+        (cells) =>
+          Result.map(decodeRecords(program, rows.get(last.id) ?? []), (records): Place => ({
+            id: last.id,
+            checkpoint: {
+              step: last.step,
+              version: built.version,
+              cells,
+              versions: numbered(program.channels.length, program.channelNumber, built.versions),
+              seen: numbered(program.nodes.length, program.nodeNumber, built.seen),
+              // Of a run, not of the thread: the rows of a run that was resumed are those of one that was not.
+              stopped: 0,
+              live: liveOf(program, cells),
+              updated: undefined
+            },
+            records,
+            revisions: new Map((rows.get(last.id) ?? []).map(({ revision, task }) => [task, revision])),
+            graphs: built.graphs,
+            up: built.up,
+            origin: built.origin,
+            chain: { keyframeLength: chain[0]!.data.length, changesLength: built.changesLength, folds: built.folds }
+          }))
+      )
+  )
 }
 
 /** The machine before anything was stored. */

@@ -56,9 +56,11 @@ export interface MachineView {
   readonly fingerprint: string
 }
 
-const record = <A>(entries: Iterable<readonly [string, A]>): Readonly<Record<string, A>> => Object.freeze(Object.fromEntries(entries))
+const record = <A>(entries: Iterable<readonly [string, A]>): Readonly<Record<string, A>> =>
+  Object.freeze(Object.fromEntries(entries))
 
-const namesOf = (program: Program, numbers: ReadonlyArray<number>): ReadonlyArray<string> => numbers.map((c) => program.channels[c]!.name)
+const namesOf = (program: Program, numbers: ReadonlyArray<number>): ReadonlyArray<string> =>
+  numbers.map((c) => program.channels[c]!.name)
 
 const channelsOf = (read: Read): ReadonlyArray<number> => read._tag === "Value" ? [read.channel] : read.channels
 
@@ -96,7 +98,9 @@ export const view = (program: Program): MachineView => {
       version: program.version,
       channels: record(program.channels.map(({ name, rule }) => [name, rule] as const)),
       nodes: record(program.nodes.map((node) => [node.name, viewNode(program, node)] as const)),
-      input: program.input._tag === "Start" ? namesOf(program, program.input.keys) : namesOf(program, channelsOf(program.input)),
+      input: program.input._tag === "Start"
+        ? namesOf(program, program.input.keys)
+        : namesOf(program, channelsOf(program.input)),
       output: namesOf(program, channelsOf(program.output)),
       fingerprint: program.fingerprint
     }

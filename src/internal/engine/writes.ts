@@ -57,7 +57,9 @@ class Collector {
     const { codec, name } = this.program.channels[number]!
     const taken = take(codec, value)
     if (Result.isFailure(taken)) {
-      this.fail(new InvalidUpdate({ reason: "InvalidValue", channel: name, writers: [this.from], detail: taken.failure }))
+      this.fail(
+        new InvalidUpdate({ reason: "InvalidValue", channel: name, writers: [this.from], detail: taken.failure })
+      )
     } else {
       this.writes.push({ channel: number, value: taken.success })
     }
@@ -80,7 +82,8 @@ class Collector {
 
   target(target: unknown, allowed: ReadonlyArray<string> | undefined): void {
     const name = Send.isSend(target) ? target.node : target
-    const isKnown = typeof name === "string" && (name === Command.END ? !Send.isSend(target) : this.program.channelNumber.has(branch(name)))
+    const isKnown = typeof name === "string" &&
+      (name === Command.END ? !Send.isSend(target) : this.program.channelNumber.has(branch(name)))
     if (!isKnown || (allowed !== undefined && !allowed.includes(name))) {
       this.fail(new UnknownRoute({ from: this.from, value: target, allowed: allowed ?? targetNames(this.program) }))
     } else if (Send.isSend(target)) {
@@ -136,8 +139,15 @@ const parts = (output: unknown): ReadonlyArray<unknown> =>
 
 const collectUpdate = (collector: Collector, update: unknown): void => {
   for (const part of parts(update)) {
-    if (isRecord(part)) for (const key of Object.keys(part)) collector.key(key, part[key])
-    else collector.fail(new InvalidUpdate({ reason: "NotAnUpdate", channel: "", writers: [collector.from], detail: `got ${kind(part)}` }))
+    if (isRecord(part)) { for (const key of Object.keys(part)) collector.key(key, part[key]) }
+    else {collector.fail(
+        new InvalidUpdate({
+          reason: "NotAnUpdate",
+          channel: "",
+          writers: [collector.from],
+          detail: `got ${kind(part)}`
+        })
+      )}
   }
 }
 
@@ -190,7 +200,8 @@ const collectRoute = (
   for (const target of targets) collector.target(target, writer.targets)
 }
 
-const isRouting = (writer: Writer): boolean => writer._tag === "Wake" || writer._tag === "Join" || writer._tag === "Route"
+const isRouting = (writer: Writer): boolean =>
+  writer._tag === "Wake" || writer._tag === "Join" || writer._tag === "Route"
 
 /** Writes what the node's place in the graph says: its edges, joins and routes. */
 const collectRouting = (collector: Collector, cells: ReadonlyArray<Channel.Cell>, node: NodeProgram): void => {
@@ -261,7 +272,9 @@ export const inputWrites = (program: Program, input: unknown): Result.Result<Rea
     if (input !== undefined) collector.channel(how.channel, input)
     return collector.result
   }
-  if (!isRecord(input)) return refuse("NotAnUpdate", "__input__", "__input__", `an input is a record, not ${kind(input)}`)
+  if (!isRecord(input)) {
+    return refuse("NotAnUpdate", "__input__", "__input__", `an input is a record, not ${kind(input)}`)
+  }
   const allowed = how._tag === "Start" ? how.keys : how.channels
   const kept: Record<string, unknown> = {}
   for (const key of Object.keys(input)) {

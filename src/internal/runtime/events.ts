@@ -29,7 +29,10 @@ export const offerTraced = (
   const plain = sink.modes.has(event.mode) ? sink.offer(event) : Effect.void
   if (!sink.modes.has("debug")) return plain
   const type = event.mode === "checkpoints" ? "checkpoint" : debugTypes[event.type]
-  const debug = Effect.flatMap(Clock.currentTimeMillis, (timestampMillis) =>
-    sink.offer({ mode: "debug", type, timestampMillis, payload: event, path: event.path, step: event.step }))
+  const debug = Effect.flatMap(
+    Clock.currentTimeMillis,
+    (timestampMillis) =>
+      sink.offer({ mode: "debug", type, timestampMillis, payload: event, path: event.path, step: event.step })
+  )
   return Effect.andThen(plain, debug)
 }

@@ -59,7 +59,8 @@ const isSameRule = (x: Channel.Rule, y: Channel.Rule): boolean => {
 }
 
 const keepsLast = (rule: Channel.Rule): boolean =>
-  rule._tag === "LastValue" || rule._tag === "AnyValue" || rule._tag === "UntrackedValue" || rule._tag === "EphemeralValue"
+  rule._tag === "LastValue" || rule._tag === "AnyValue" || rule._tag === "UntrackedValue" ||
+  rule._tag === "EphemeralValue"
 
 /** The values that go up for one key. */
 const valuesOf = (
@@ -83,7 +84,8 @@ const isReplaced = (parent: Program, exit: Parameters<HandUp>[1], key: string): 
   if (exit._tag !== "Parent" || at === undefined || !keepsLast(parent.channels[at]!.rule)) return false
   return exit.commands.some(({ update }) =>
     (Array.isArray(update) ? update as ReadonlyArray<unknown> : [update]).some((part) =>
-      typeof part === "object" && part !== null && Object.hasOwn(part, key) && (part as Record<string, unknown>)[key] !== undefined
+      typeof part === "object" && part !== null && Object.hasOwn(part, key) &&
+      (part as Record<string, unknown>)[key] !== undefined
     )
   )
 }

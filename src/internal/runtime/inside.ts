@@ -38,7 +38,12 @@ const along = (
 }
 
 /** The checkpoint and those that the tasks around it started from, the root's first. */
-const climb: (program: Program, thread: string, path: ReadonlyArray<string>, checkpoint: string) => Erased<ReadonlyArray<Level>> = Effect.fnUntraced(
+const climb: (
+  program: Program,
+  thread: string,
+  path: ReadonlyArray<string>,
+  checkpoint: string
+) => Erased<ReadonlyArray<Level>> = Effect.fnUntraced(
   function*(program: Program, thread: string, path: ReadonlyArray<string>, checkpoint: string) {
     const saver = yield* Checkpointer
     const unknown = new UnknownCheckpoint({ thread, checkpoint, path })

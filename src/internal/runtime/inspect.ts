@@ -1,8 +1,8 @@
 /** Reading a thread: its state at a checkpoint, its history, the graphs inside its tasks. Nothing runs. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import type * as Schema from "effect/Schema"
 import * as Result from "effect/Result"
+import type * as Schema from "effect/Schema"
 import type { CheckpointRow, Snapshot, Source, TaskSnapshot } from "../../Checkpoint.ts"
 import type { CheckpointerShape } from "../../Checkpointer.ts"
 import { UnknownCheckpoint, UnknownThread } from "../../GraphError.ts"
@@ -45,44 +45,66 @@ const root: (program: Program, thread: string, id: string | undefined) => Erased
     const opened = yield* open(program, thread, id)
     if (opened.row === undefined) return yield* new UnknownThread({ thread })
     const { branch, isHead, row, saver, stored: place } = opened
-    return { saver, thread, program, namespace: "", path: [], place, row, isHead, inside: undefined, branch, around: [] }
+    return {
+      saver,
+      thread,
+      program,
+      namespace: "",
+      path: [],
+      place,
+      row,
+      isHead,
+      inside: undefined,
+      branch,
+      around: []
+    }
   }
 ) as (program: Program, thread: string, id: string | undefined) => Erased<Located>
 
-const joinNamespace = (namespace: string, segment: string): string => namespace === "" ? segment : `${namespace}|${segment}`
+const joinNamespace = (namespace: string, segment: string): string =>
+  namespace === "" ? segment : `${namespace}|${segment}`
 
 /** The graph at one segment below a located one: running in a pending task, or as it stood when its task finished. */
-const below: (around: Located, segment: string) => Erased<Located | undefined> = Effect.fnUntraced(function*(around: Located, segment: string) {
-  const { place, program, saver, thread } = around
-  const namespace = joinNamespace(around.namespace, segment)
-  const checkpoint = yield* Effect.fromResult(withInputRecords(program, place))
-  const task = plan(program, checkpoint).find((one) => one.place === segment)
-  const name = segment.split(/[:~]/)[0]!
-  const node = program.nodes[program.nodeNumber.get(name) ?? -1]
-  const body = node?.body
-  if (body?._tag !== "Graph") return undefined
-  const inside: Inside | undefined = task === undefined ? undefined : [place.id!, task.id]
-  const head = inside === undefined ? Option.none() : yield* saver.head(thread, placeKey(inside, namespace), around.branch)
-  const id = Option.isSome(head) ? head.value.id : place.graphs.get(namespace)
-  if (id === undefined) return undefined
-  const found = yield* load({ saver, thread }, body.program, namespace, id)
-  if (Option.isNone(found)) return undefined
-  return {
-    saver,
-    thread,
-    program: body.program,
-    namespace,
-    path: [...around.path, segment],
-    ...found.value,
-    isHead: Option.isSome(head),
-    inside,
-    branch: around.branch,
-    around: task === undefined ? around.around : [...around.around, { located: around, task }]
+const below: (around: Located, segment: string) => Erased<Located | undefined> = Effect.fnUntraced(
+  function*(around: Located, segment: string) {
+    const { place, program, saver, thread } = around
+    const namespace = joinNamespace(around.namespace, segment)
+    const checkpoint = yield* Effect.fromResult(withInputRecords(program, place))
+    const task = plan(program, checkpoint).find((one) => one.place === segment)
+    const name = segment.split(/[:~]/)[0]!
+    const node = program.nodes[program.nodeNumber.get(name) ?? -1]
+    const body = node?.body
+    if (body?._tag !== "Graph") return undefined
+    const inside: Inside | undefined = task === undefined ? undefined : [place.id!, task.id]
+    const head = inside === undefined
+      ? Option.none()
+      : yield* saver.head(thread, placeKey(inside, namespace), around.branch)
+    const id = Option.isSome(head) ? head.value.id : place.graphs.get(namespace)
+    if (id === undefined) return undefined
+    const found = yield* load({ saver, thread }, body.program, namespace, id)
+    if (Option.isNone(found)) return undefined
+    return {
+      saver,
+      thread,
+      program: body.program,
+      namespace,
+      path: [...around.path, segment],
+      ...found.value,
+      isHead: Option.isSome(head),
+      inside,
+      branch: around.branch,
+      around: task === undefined ? around.around : [...around.around, { located: around, task }]
+    }
   }
-}) as (around: Located, segment: string) => Erased<Located | undefined>
+) as (around: Located, segment: string) => Erased<Located | undefined>
 
 /** Finds the graph at a path, where it stands in the current branch; at the root also a checkpoint of any branch. */
-export const locate: (program: Program, thread: string, path: ReadonlyArray<string>, id: string | undefined) => Erased<Located> = Effect.fnUntraced(
+export const locate: (
+  program: Program,
+  thread: string,
+  path: ReadonlyArray<string>,
+  id: string | undefined
+) => Erased<Located> = Effect.fnUntraced(
   function*(program: Program, thread: string, path: ReadonlyArray<string>, id: string | undefined) {
     let at = yield* root(program, thread, path.length === 0 ? id : undefined)
     for (const segment of path) {
@@ -119,14 +141,19 @@ const showTask = (located: Located, task: Task): TaskSnapshot => {
     node: task.node.name,
     error: record?.status === "failed" ? record.error : undefined,
     requests: record?.status === "paused"
-      ? record.requests.filter(({ id }) => !record.answers.has(id)).map((request) => showRequest(decodeRequest(request)))
+      ? record.requests.filter(({ id }) => !record.answers.has(id)).map((request) =>
+        showRequest(decodeRequest(request))
+      )
       : [],
     result: resultOf(program, record),
     graphs: task.node.body._tag === "Graph" ? [joinNamespace(namespace, task.place).split("|")] : []
   }
 }
 
-const named = (names: ReadonlyArray<{ readonly name: string }>, numbers: ReadonlyArray<number>): Readonly<Record<string, number>> => {
+const named = (
+  names: ReadonlyArray<{ readonly name: string }>,
+  numbers: ReadonlyArray<number>
+): Readonly<Record<string, number>> => {
   const out: Record<string, number> = {}
   for (const [index, { name }] of names.entries()) if (numbers[index]! > 0) setKey(out, name, numbers[index])
   return out
@@ -138,7 +165,12 @@ const withResults = (located: Located, checkpoint: Checkpoint, tasks: ReadonlyAr
   const done = tasks.flatMap((task) => {
     const record = place.records.get(task.id)
     return record?.status === "done"
-      ? [{ id: task.id, name: task.node.name, woken: task.kind === "pull" ? task.node : undefined, writes: record.writes }]
+      ? [{
+        id: task.id,
+        name: task.node.name,
+        woken: task.kind === "pull" ? task.node : undefined,
+        writes: record.writes
+      }]
       : []
   })
   return done.length === 0
@@ -193,7 +225,9 @@ const fits = (row: CheckpointRow, { branch, metadata, source, step }: HistoryFil
   if (branch !== undefined && row.branch !== branch) return false
   if (metadata === undefined) return true
   const { user } = metadataOf(row)
-  return Object.keys(metadata).every((key) => Object.hasOwn(user, key) && canonical(user[key]!) === canonical(metadata[key] as Schema.Json))
+  return Object.keys(metadata).every((key) =>
+    Object.hasOwn(user, key) && canonical(user[key]!) === canonical(metadata[key] as Schema.Json)
+  )
 }
 
 const isFiltered = ({ branch, metadata, source, step }: HistoryFilter): boolean =>
@@ -212,11 +246,14 @@ export const history: (
     const rows = yield* at.saver.list(thread, at.namespace, { before, limit: isFiltered(filter) ? undefined : limit })
     yield* checkMetadata(thread, rows)
     const chosen = rows.filter((row) => fits(row, filter)).slice(0, limit)
-    return yield* Effect.forEach(chosen, (row) =>
-      Effect.flatMap(load(at, at.program, at.namespace, row.id), (found) => {
-        if (Option.isNone(found)) return Effect.fail(new UnknownCheckpoint({ thread, checkpoint: row.id, path }))
-        return snapshot({ ...at, ...found.value, isHead: false })
-      }))
+    return yield* Effect.forEach(
+      chosen,
+      (row) =>
+        Effect.flatMap(load(at, at.program, at.namespace, row.id), (found) => {
+          if (Option.isNone(found)) return Effect.fail(new UnknownCheckpoint({ thread, checkpoint: row.id, path }))
+          return snapshot({ ...at, ...found.value, isHead: false })
+        })
+    )
   }
 ) as (
   program: Program,
@@ -224,4 +261,3 @@ export const history: (
   path: ReadonlyArray<string>,
   filter: HistoryFilter
 ) => Erased<ReadonlyArray<Snapshot<unknown>>>
-

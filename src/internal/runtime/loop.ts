@@ -8,21 +8,39 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
-import type { Source } from "../../Checkpoint.ts"
-import { type CheckpointError, GraphBreakpoint, GraphDrained, type InvalidUpdate, MissingInput, NodeTimeout, RecursionLimit, ReplayMismatch, StalledJoin } from "../../GraphError.ts"
 import type * as Channel from "../../Channel.ts"
-import { applyWrites, type TaskWrites } from "../engine/apply.ts"
+import type { Source } from "../../Checkpoint.ts"
+import {
+  type CheckpointError,
+  GraphBreakpoint,
+  GraphDrained,
+  type InvalidUpdate,
+  MissingInput,
+  NodeTimeout,
+  RecursionLimit,
+  ReplayMismatch,
+  StalledJoin
+} from "../../GraphError.ts"
 import { canonical } from "../canonical.ts"
+import { applyWrites, type TaskWrites } from "../engine/apply.ts"
 import { type Checkpoint, initial, values } from "../engine/checkpoint.ts"
 import { hash } from "../engine/hash.ts"
 import { INPUT_TASK, isInputTask, plan, type Task } from "../engine/plan.ts"
 import type { Program } from "../engine/program.ts"
-import { emptyPlace, encodeWrites, handedUp, type Graphs, type Place, type TaskRecord } from "../engine/stored.ts"
+import { emptyPlace, encodeWrites, type Graphs, handedUp, type Place, type TaskRecord } from "../engine/stored.ts"
 import { inputWrites, updateOf, type Write } from "../engine/writes.ts"
 import { offerTraced, wants } from "./events.ts"
 import { type Inside, isFault, load, placeKey, Session } from "./session.ts"
 import { announce, askedOf, execute, failureOf, type Outcomes, recordOf, report } from "./superstep.ts"
-import { type Erased, type GraphExit, type GraphRun, type NestedCall, type Nest, type Outcome, superstepId } from "./task.ts"
+import {
+  type Erased,
+  type GraphExit,
+  type GraphRun,
+  type Nest,
+  type NestedCall,
+  type Outcome,
+  superstepId
+} from "./task.ts"
 import { bounded } from "./timeouts.ts"
 
 // ---------------------------------------------------------------------------
@@ -33,7 +51,9 @@ type DoneRecord = TaskRecord & { readonly status: "done" }
 
 /** Commands from outside that wait beside a checkpoint, in the order in which they came. */
 export const inputRecords = (place: Place): ReadonlyArray<readonly [string, DoneRecord]> =>
-  [...place.records].flatMap(([id, record]) => record.status === "done" && isInputTask(id) ? [[id, record] as const] : [])
+  [...place.records].flatMap(([id, record]) =>
+    record.status === "done" && isInputTask(id) ? [[id, record] as const] : []
+  )
     .sort(([a], [b]) => a < b ? -1 : 1)
 
 /** The machine with the writes of Commands from outside, which wait beside the checkpoint until the superstep ends. */
@@ -41,8 +61,14 @@ export const withInputRecords = (program: Program, place: Place): Result.Result<
   const settled: Result.Result<Checkpoint, InvalidUpdate> = Result.succeed(place.checkpoint)
   let checkpoint = settled
   for (const [id, { writes }] of inputRecords(place)) {
-    checkpoint = Result.flatMap(checkpoint, (before) =>
-      applyWrites(program, before, [{ id, name: "__input__", woken: undefined, writes }], { isSuperstep: false, step: before.step }))
+    checkpoint = Result.flatMap(
+      checkpoint,
+      (before) =>
+        applyWrites(program, before, [{ id, name: "__input__", woken: undefined, writes }], {
+          isSuperstep: false,
+          step: before.step
+        })
+    )
   }
   if (checkpoint === settled) return checkpoint
   // If they woke nobody, what waits for the finish is next.
@@ -121,7 +147,9 @@ const shownValues = (program: Program, checkpoint: Checkpoint): unknown => {
 const valuesAt = (program: Program, checkpoint: Checkpoint, channels: ReadonlyArray<number>): unknown => {
   const all = values(program, checkpoint)
   return Object.freeze(Object.fromEntries(
-    channels.map((c) => program.channels[c]!.name).filter((name) => Object.hasOwn(all, name)).map((name) => [name, all[name]])
+    channels.map((c) => program.channels[c]!.name).filter((name) => Object.hasOwn(all, name)).map((
+      name
+    ) => [name, all[name]])
   ))
 }
 
@@ -143,7 +171,13 @@ export const advance = (
   if (session === undefined) return emit
   const commit = Effect.flatMap(Clock.currentTimeMillis, (now) =>
     session.commit(
-      { source, checkpoint: next, tasks: finished, records: options?.records ?? new Map(), isWhole: options?.isWhole ?? false },
+      {
+        source,
+        checkpoint: next,
+        tasks: finished,
+        records: options?.records ?? new Map(),
+        isWhole: options?.isWhole ?? false
+      },
       now
     ))
   return Effect.andThen(commit, emit)
@@ -182,7 +216,11 @@ const recordsOf = (run: GraphRun, tasks: ReadonlyArray<Task>, outcomes: Outcomes
   return records
 }
 
-const finishedOf = (run: GraphRun, tasks: ReadonlyArray<Task>, records: ReadonlyMap<string, TaskRecord>): ReadonlyArray<Finished> => {
+const finishedOf = (
+  run: GraphRun,
+  tasks: ReadonlyArray<Task>,
+  records: ReadonlyMap<string, TaskRecord>
+): ReadonlyArray<Finished> => {
   const finished: Array<Finished> = []
   if (run.session !== undefined) {
     for (const [id, record] of inputRecords(run.session.place)) finished.push({ id, task: undefined, record })
@@ -232,7 +270,10 @@ const endOf = (run: GraphRun, tasks: ReadonlyArray<Task>, outcomes: Outcomes): E
   if (parents.length === 0) return undefined
   // Siblings that finished have written: what they wrote goes up with the commands.
   const finished = finishedOf(run, tasks, recordsOf(run, tasks, outcomes))
-  const folded = applyWrites(run.program, run.checkpoint, finished.map(toTaskWrites), { isSuperstep: true, step: run.checkpoint.step + 1 })
+  const folded = applyWrites(run.program, run.checkpoint, finished.map(toTaskWrites), {
+    isSuperstep: true,
+    step: run.checkpoint.step + 1
+  })
   return Effect.map(Effect.fromResult(folded), (checkpoint): GraphExit => ({
     _tag: "Parent",
     commands: parents.flatMap(({ commands }) => commands),
@@ -252,7 +293,9 @@ const noteUp = (run: GraphRun, finished: ReadonlyArray<Finished>): void => {
   if (run.session !== undefined || run.namespace === "") return
   let up = ups.get(run)
   if (up === undefined) ups.set(run, up = [])
-  for (const write of handedUp(run.program, finished.map(({ id, record }) => ({ id, writes: record.writes })))) up.push(write)
+  for (const write of handedUp(run.program, finished.map(({ id, record }) => ({ id, writes: record.writes })))) {
+    up.push(write)
+  }
 }
 
 const doneExit = (run: GraphRun): GraphExit => ({
@@ -274,7 +317,10 @@ const breakBefore = (run: GraphRun, tasks: ReadonlyArray<Task>): GraphExit | und
   const nodes = tasks.filter((task) => isStop(before, task))
   return nodes.length === 0
     ? undefined
-    : { _tag: "Stopped", error: new GraphBreakpoint({ when: "before", nodes: nextNames(nodes), next: nextNames(tasks) }) }
+    : {
+      _tag: "Stopped",
+      error: new GraphBreakpoint({ when: "before", nodes: nextNames(nodes), next: nextNames(tasks) })
+    }
 }
 
 const breakAfter = (run: GraphRun, tasks: ReadonlyArray<Task>): GraphExit | undefined => {
@@ -354,7 +400,9 @@ const superstep: (run: GraphRun) => Erased<GraphExit | undefined> = Effect.fnUnt
 /** Stores what is finished, after a run has ended early. Where storage itself failed there is nothing more to be done. */
 const keepWhatIsDone = (run: GraphRun, cause: Cause.Cause<unknown> | undefined): Erased<void> => {
   const settled = run.session?.settle ?? Effect.void
-  return cause !== undefined && isFault(run.shared.thread, cause) ? Effect.ignore(settled) : Effect.andThen(settled, flush(run))
+  return cause !== undefined && isFault(run.shared.thread, cause)
+    ? Effect.ignore(settled)
+    : Effect.andThen(settled, flush(run))
 }
 
 /** Runs a graph from where it stands until it is done, or something ends it. Whatever ends it, what is finished is stored. */
@@ -366,9 +414,10 @@ export const runLoop: (run: GraphRun) => Erased<GraphExit> = Effect.fnUntraced(f
     }
   })
   const exit = yield* Effect.onInterrupt(
-    Effect.catchCause(supersteps, (cause) => Effect.flatMap(Effect.exit(keepWhatIsDone(run, cause)), (kept) =>
-      // What could not be kept is told beside why the run ended.
-      Effect.failCause(Exit.isFailure(kept) ? Cause.combine(cause, kept.cause) : cause))),
+    Effect.catchCause(supersteps, (cause) =>
+      Effect.flatMap(Effect.exit(keepWhatIsDone(run, cause)), (kept) =>
+        // What could not be kept is told beside why the run ended.
+        Effect.failCause(Exit.isFailure(kept) ? Cause.combine(cause, kept.cause) : cause))),
     () => Effect.ignore(keepWhatIsDone(run, undefined))
   )
   if (run.session !== undefined && keepsAtExit(run, exit)) yield* flush(run)
@@ -381,11 +430,15 @@ const keepsAtExit = (run: GraphRun, exit: GraphExit): boolean =>
   run.session!.isKept
 
 /** Bounds a run as its graph or its caller says. */
-export const withRunTimeout = <A>(run: GraphRun, effect: Erased<A>): Erased<A> => {
-  const millis = run.limits.runMillis
+export const withRunTimeout = <A>(run: GraphRun, millis: number | undefined, effect: Erased<A>): Erased<A> => {
   if (millis === undefined) return effect
   const error = (elapsedMillis: number) =>
-    new NodeTimeout({ kind: "run", nodes: nextNames(plan(run.program, run.checkpoint)), timeoutMillis: millis, elapsedMillis })
+    new NodeTimeout({
+      kind: "run",
+      nodes: nextNames(plan(run.program, run.checkpoint)),
+      timeoutMillis: millis,
+      elapsedMillis
+    })
   return bounded(effect, { waits: run.shared.sink?.waits, millis, error })
 }
 
@@ -402,28 +455,30 @@ export const missingKeys = (program: Program, checkpoint: Checkpoint, input: unk
   })
 
 /** Feeds an input: what was left to run is dropped, and the graph starts. Nothing is stored if the input is wrong. */
-export const feed: (run: GraphRun, input: unknown) => Erased<void> = Effect.fnUntraced(function*(run: GraphRun, input: unknown) {
-  const { checkpoint, program } = run
-  const writes = yield* Effect.fromResult(inputWrites(program, input))
-  const missing = missingKeys(program, checkpoint, input)
-  if (missing.length > 0) return yield* new MissingInput({ keys: missing })
-  const pending = plan(program, checkpoint)
-  const dropped: ReadonlyArray<TaskWrites> = pending.map((task) => ({
-    id: task.id,
-    name: task.node.name,
-    woken: task.kind === "pull" ? task.node : undefined,
-    writes: []
-  }))
-  const record: DoneRecord = { status: "done", writes, graphs: [] }
-  const next = yield* Effect.fromResult(applyWrites(
-    program,
-    checkpoint,
-    [{ id: INPUT_TASK, name: "__input__", woken: undefined, writes }, ...dropped],
-    { isSuperstep: pending.length > 0, isInput: true, step: checkpoint.step + 1 }
-  ))
-  const isWhole = pending.length > 0 || (run.session?.place.records.size ?? 0) > 0
-  yield* advance(run, next, "input", [{ id: INPUT_TASK, task: undefined, record }], { isWhole })
-}) as (run: GraphRun, input: unknown) => Erased<void>
+export const feed: (run: GraphRun, input: unknown) => Erased<void> = Effect.fnUntraced(
+  function*(run: GraphRun, input: unknown) {
+    const { checkpoint, program } = run
+    const writes = yield* Effect.fromResult(inputWrites(program, input))
+    const missing = missingKeys(program, checkpoint, input)
+    if (missing.length > 0) return yield* new MissingInput({ keys: missing })
+    const pending = plan(program, checkpoint)
+    const dropped: ReadonlyArray<TaskWrites> = pending.map((task) => ({
+      id: task.id,
+      name: task.node.name,
+      woken: task.kind === "pull" ? task.node : undefined,
+      writes: []
+    }))
+    const record: DoneRecord = { status: "done", writes, graphs: [] }
+    const next = yield* Effect.fromResult(applyWrites(
+      program,
+      checkpoint,
+      [{ id: INPUT_TASK, name: "__input__", woken: undefined, writes }, ...dropped],
+      { isSuperstep: pending.length > 0, isInput: true, step: checkpoint.step + 1 }
+    ))
+    const isWhole = pending.length > 0 || (run.session?.place.records.size ?? 0) > 0
+    yield* advance(run, next, "input", [{ id: INPUT_TASK, task: undefined, record }], { isWhole })
+  }
+) as (run: GraphRun, input: unknown) => Erased<void>
 
 // ---------------------------------------------------------------------------
 // Graphs inside tasks
@@ -445,37 +500,41 @@ const nestedSession: (
   call: NestedCall,
   namespace: string,
   origin: string
-) => Erased<Session | undefined> = Effect.fnUntraced(function*(run: GraphRun, task: Task, call: NestedCall, namespace: string, origin: string) {
-  const { session } = run
-  const { thread } = run.shared
-  if (session === undefined || thread === undefined || call.persistence === "none") return undefined
-  const inside: Inside = [session.id, task.id]
-  const key = placeKey(inside, namespace)
-  const isKept = call.persistence === "thread"
-  const options = { run: thread, program: call.program, namespace, inside, isKept }
-  // A task that never ran before has no graph inside it that was stored. In durability `exit` it may have run before the
-  // checkpoint that it starts from is stored: a process that dies between the two leaves the graph inside.
-  const hasRun = run.isResumed || run.nested.has(key) || thread.durability === "exit"
-  run.nested.add(key)
-  const head = hasRun ? yield* thread.saver.head(thread.thread, key, thread.branch) : undefined
-  if (head?._tag === "Some") {
-    const found = yield* load(thread, call.program, namespace, head.value.id)
-    if (found._tag === "Some") return new Session({ ...options, place: found.value.place, isAtHead: true })
-  }
-  const kept = isKept ? session.place.graphs.get(namespace) : undefined
-  if (kept !== undefined) {
-    const found = yield* load(thread, call.program, namespace, kept)
-    if (found._tag === "Some") {
-      return new Session({ ...options, place: found.value.place, isAtHead: false })
+) => Erased<Session | undefined> = Effect.fnUntraced(
+  function*(run: GraphRun, task: Task, call: NestedCall, namespace: string, origin: string) {
+    const { session } = run
+    const { thread } = run.shared
+    if (session === undefined || thread === undefined || call.persistence === "none") return undefined
+    const inside: Inside = [session.id, task.id]
+    const key = placeKey(inside, namespace)
+    const isKept = call.persistence === "thread"
+    const options = { run: thread, program: call.program, namespace, inside, isKept }
+    // A task that never ran before has no graph inside it that was stored. In durability `exit` it may have run before the
+    // checkpoint that it starts from is stored: a process that dies between the two leaves the graph inside.
+    const hasRun = run.isResumed || run.nested.has(key) || thread.durability === "exit"
+    run.nested.add(key)
+    const head = hasRun ? yield* thread.saver.head(thread.thread, key, thread.branch) : undefined
+    if (head?._tag === "Some") {
+      const found = yield* load(thread, call.program, namespace, head.value.id)
+      if (found._tag === "Some") return new Session({ ...options, place: found.value.place, isAtHead: true })
     }
+    const kept = isKept ? session.place.graphs.get(namespace) : undefined
+    if (kept !== undefined) {
+      const found = yield* load(thread, call.program, namespace, kept)
+      if (found._tag === "Some") {
+        return new Session({ ...options, place: found.value.place, isAtHead: false })
+      }
+    }
+    return new Session({ ...options, place: emptyPlace(call.program, origin), isAtHead: false })
   }
-  return new Session({ ...options, place: emptyPlace(call.program, origin), isAtHead: false })
-}) as (run: GraphRun, task: Task, call: NestedCall, namespace: string, origin: string) => Erased<Session | undefined>
+) as (run: GraphRun, task: Task, call: NestedCall, namespace: string, origin: string) => Erased<Session | undefined>
 
 const originOf = (program: Program, input: unknown): string => {
   const writes = inputWrites(program, input)
   const rows = Result.isSuccess(writes) ? encodeWrites(program, writes.success) : undefined
-  return rows !== undefined && Result.isSuccess(rows) ? hash(program.name, canonical(rows.success)) : hash(program.name, "unstored")
+  return rows !== undefined && Result.isSuccess(rows)
+    ? hash(program.name, canonical(rows.success))
+    : hash(program.name, "unstored")
 }
 
 /** Only the keys that a graph takes as input are handed to it. */
@@ -491,8 +550,10 @@ export const nest: Nest = Effect.fnUntraced(function*(run: GraphRun, task: Task,
   const input = pickInput(call.program, call.input)
   // Only what is stored has to be told apart.
   const origin = run.session === undefined || call.persistence === "none" ? "" : originOf(call.program, input)
-  const session = yield* Effect.tapError(nestedSession(run, task, call, namespace, origin), (error) =>
-    Effect.sync(() => run.shared.thread?.faults.add(error as CheckpointError)))
+  const session = yield* Effect.tapError(
+    nestedSession(run, task, call, namespace, origin),
+    (error) => Effect.sync(() => run.shared.thread?.faults.add(error as CheckpointError))
+  )
   const limits = { ...call.program.limits, ...run.shared.overrides }
   const child: GraphRun = {
     shared: run.shared,
@@ -521,5 +582,5 @@ export const nest: Nest = Effect.fnUntraced(function*(run: GraphRun, task: Task,
     child.isResumed = false
     yield* feed(child, input)
   }
-  return yield* withRunTimeout({ ...child, limits: call.program.limits }, runLoop(child))
+  return yield* withRunTimeout(child, call.program.limits.runMillis, runLoop(child))
 }) as Nest

@@ -26,7 +26,9 @@ interface GivenOptions extends GivenLimits {
 }
 
 const atLeastOne = (what: string, value: number): number => {
-  if (!Number.isInteger(value) || value < 1) throw new Error(`${what} must be a whole number of at least 1, not ${value}`)
+  if (!Number.isInteger(value) || value < 1) {
+    throw new Error(`${what} must be a whole number of at least 1, not ${value}`)
+  }
   return value
 }
 
@@ -56,13 +58,20 @@ export const graphOptions = (given: GivenOptions): GraphOptions => ({
     after: [],
     ...givenLimits(given)
   },
-  retry: given.retry === undefined ? [] : Array.isArray(given.retry) ? given.retry as ReadonlyArray<Policy.Retry> : [given.retry as Policy.Retry],
+  retry: given.retry === undefined
+    ? []
+    : Array.isArray(given.retry)
+    ? given.retry as ReadonlyArray<Policy.Retry>
+    : [given.retry as Policy.Retry],
   timeout: given.timeout === undefined ? undefined : Policy.timeout(given.timeout),
   onError: undefined
 })
 
 /** What a run was told. */
-export const rootOptions = (given: (GivenLimits & { readonly seed?: string }) | undefined, sink: Sink | undefined): RootOptions => ({
+export const rootOptions = (
+  given: (GivenLimits & { readonly seed?: string }) | undefined,
+  sink: Sink | undefined
+): RootOptions => ({
   overrides: given === undefined ? {} : givenLimits(given),
   sink,
   seed: given?.seed

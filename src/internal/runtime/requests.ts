@@ -17,4 +17,8 @@ export const decodeRequest = ({ id, payload, tag }: StoredRequest): AnyRequest =
   return new Request({ tag, id, payload: shown })
 }
 
-export const showRequest = ({ id, payload, tag }: AnyRequest): PendingRequest => ({ id, tag, payload: payload as unknown })
+export const showRequest = ({ id, payload, tag }: AnyRequest): PendingRequest => ({
+  id,
+  tag,
+  payload: payload as unknown
+})

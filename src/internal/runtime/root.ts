@@ -24,7 +24,10 @@ export interface RootOptions {
 }
 
 /** Breakpoints that a run brings have to name nodes that there are. */
-const checkStops = (program: Program, { after = [], before = [] }: Partial<Limits>): Effect.Effect<void, UnknownNode> => {
+const checkStops = (
+  program: Program,
+  { after = [], before = [] }: Partial<Limits>
+): Effect.Effect<void, UnknownNode> => {
   const unknown = [...before, ...after].find((name) => name !== "*" && !program.nodeNumber.has(name))
   return unknown === undefined
     ? Effect.void
@@ -86,7 +89,8 @@ const conclude = (run: GraphRun, exit: GraphExit): Effect.Effect<unknown, unknow
     }
     case "Paused": {
       const { sink, thread } = run.shared
-      const failure = exit.mismatch ?? new GraphInterrupt({ thread: thread?.thread, requests: exit.asked.map(({ request }) => request) })
+      const failure = exit.mismatch ??
+        new GraphInterrupt({ thread: thread?.thread, requests: exit.asked.map(({ request }) => request) })
       const told = sink === undefined ? Effect.void : sink.offer({
         mode: "paused",
         path: [],
@@ -99,7 +103,8 @@ const conclude = (run: GraphRun, exit: GraphExit): Effect.Effect<unknown, unknow
 }
 
 /** Runs a graph from where it stands to its end, as its caller sees it. */
-export const drive = (run: GraphRun): Erased<unknown> => Effect.flatMap(withRunTimeout(run, runLoop(run)), (exit) => conclude(run, exit))
+export const drive = (run: GraphRun): Erased<unknown> =>
+  Effect.flatMap(withRunTimeout(run, run.limits.runMillis, runLoop(run)), (exit) => conclude(run, exit))
 
 /** Runs a graph on an input, without a thread. */
 export const runOnce = (program: Program, input: unknown, options: RootOptions): Erased<unknown> =>

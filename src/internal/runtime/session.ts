@@ -64,11 +64,16 @@ const readMetadata = (row: CheckpointRow): Result.Result<StoredMetadata, string>
 }
 
 /** Fails where the metadata of rows cannot be read. */
-export const checkMetadata = (thread: string, rows: ReadonlyArray<CheckpointRow>): Effect.Effect<void, CheckpointError> => {
+export const checkMetadata = (
+  thread: string,
+  rows: ReadonlyArray<CheckpointRow>
+): Effect.Effect<void, CheckpointError> => {
   const damaged = rows.find((row) => Result.isFailure(readMetadata(row)))
   return damaged === undefined
     ? Effect.void
-    : Effect.fail(new CheckpointError({ reason: "Decode", thread, checkpoint: damaged.id, detail: "its metadata is damaged" }))
+    : Effect.fail(
+      new CheckpointError({ reason: "Decode", thread, checkpoint: damaged.id, detail: "its metadata is damaged" })
+    )
 }
 
 /** The metadata of a row that was checked. */
@@ -121,12 +126,16 @@ class Behind {
 
   /** Waits until what is being done is done, and does what waits. */
   readonly flush: Effect.Effect<void, StorageError> = Effect.suspend(() =>
-    Effect.uninterruptible(this.#lock.withPermits(1)(Effect.suspend(() =>
-      this.#failure !== undefined ? Effect.failCause(this.#failure) : Effect.onError(this.step, (cause) =>
-        Effect.sync(() => {
-          this.#failure = cause
-        }))
-    )))
+    Effect.uninterruptible(
+      this.#lock.withPermits(1)(Effect.suspend(() =>
+        this.#failure !== undefined ?
+          Effect.failCause(this.#failure) :
+          Effect.onError(this.step, (cause) =>
+            Effect.sync(() => {
+              this.#failure = cause
+            }))
+      ))
+    )
   )
 
   /** Begins in the next tick, so that what comes in the same tick is done together. */
@@ -272,7 +281,10 @@ export class Session {
 
   #encode(checkpoint: string, task: string, record: TaskRecord): Result.Result<TaskRow, CheckpointError> {
     const revision = (this.#storedTasks.get(task) ?? 0) + 1
-    return Result.mapError(encodeTask(this.program, { checkpoint, task, revision }, record), (fault) => this.#fail(fault))
+    return Result.mapError(
+      encodeTask(this.program, { checkpoint, task, revision }, record),
+      (fault) => this.#fail(fault)
+    )
   }
 
   /** Makes what a task has produced durable; records that come in the same tick are stored together. */
@@ -315,7 +327,10 @@ export class Session {
         if (Result.isFailure(row)) return Effect.fail(row.failure)
         batch.push({ id, row: row.success })
       }
-      return Effect.andThen(this.run.durability === "async" ? this.run.commits.flush : Effect.void, Effect.uninterruptible(this.#store(batch)))
+      return Effect.andThen(
+        this.run.durability === "async" ? this.run.commits.flush : Effect.void,
+        Effect.uninterruptible(this.#store(batch))
+      )
     })
   }
 
@@ -334,7 +349,10 @@ export class Session {
       const writesLength = rows.reduce((sum, { data }) => sum + data.length, 0)
       const encoded = isExit
         ? Result.succeed({ isKeyframe: true, data: "", chain: noChain })
-        : encodeCheckpoint(this.program, step.isWhole ? undefined : before, after, { writesLength, isInput: step.source === "input" })
+        : encodeCheckpoint(this.program, step.isWhole ? undefined : before, after, {
+          writesLength,
+          isInput: step.source === "input"
+        })
       if (Result.isFailure(encoded)) return Effect.fail(this.#fail(encoded.failure))
       const id = this.#idOf(step, rows, step.isWhole ? encoded.success.data : "")
       this.place = { ...after, id, chain: encoded.success.chain }
@@ -362,7 +380,10 @@ export class Session {
     const { graphs, origin, up } = this.place
     const heads = step.tasks.flatMap(({ record }) => record.graphs)
     const written = this.isNested
-      ? [...handedUp(this.program, step.tasks.map(({ id, record }) => ({ id, writes: record.writes }))), ...step.up ?? []]
+      ? [
+        ...handedUp(this.program, step.tasks.map(({ id, record }) => ({ id, writes: record.writes }))),
+        ...step.up ?? []
+      ]
       : []
     return {
       id: undefined,
@@ -379,10 +400,23 @@ export class Session {
   #idOf(step: Step, rows: ReadonlyArray<TaskRow>, whole: string): string {
     const { branch } = this.run
     const writes = rows.flatMap((row) => [row.task, row.data])
-    return hashAll([this.namespace, String(branch), this.id, this.program.fingerprint, step.source, String(step.checkpoint.step), whole, ...writes])
+    return hashAll([
+      this.namespace,
+      String(branch),
+      this.id,
+      this.program.fingerprint,
+      step.source,
+      String(step.checkpoint.step),
+      whole,
+      ...writes
+    ])
   }
 
-  #row(id: string, encoded: { readonly isKeyframe: boolean; readonly data: string }, createdMillis: number): CheckpointRow {
+  #row(
+    id: string,
+    encoded: { readonly isKeyframe: boolean; readonly data: string },
+    createdMillis: number
+  ): CheckpointRow {
     return {
       id,
       parent: this.#stored,

@@ -13,8 +13,8 @@ import type { Program } from "../engine/program.ts"
 import type { Answers, StoredRequest, TaskRecord } from "../engine/stored.ts"
 import { offerTraced, wants } from "./events.ts"
 import { handUp } from "./handUp.ts"
-import type { Asked } from "./scratchpad.ts"
 import { decodeRequest, showRequest } from "./requests.ts"
+import type { Asked } from "./scratchpad.ts"
 import { type Erased, type GraphRun, type Outcome, runTask } from "./task.ts"
 import { bounded } from "./timeouts.ts"
 
@@ -139,7 +139,13 @@ const answersIn = (run: GraphRun, id: string): Answers => {
 }
 
 /** Takes in what a task came to: makes it durable if it has siblings, and reports it then. A pause is reported when all of it is durable. */
-const takeIn = (run: GraphRun, task: Task, outcome: Outcome, outcomes: Map<string, Outcome>, isAlone: boolean): Erased<Outcome> => {
+const takeIn = (
+  run: GraphRun,
+  task: Task,
+  outcome: Outcome,
+  outcomes: Map<string, Outcome>,
+  isAlone: boolean
+): Erased<Outcome> => {
   outcomes.set(task.id, outcome)
   const { session, shared: { sink } } = run
   const record = session === undefined || (isAlone && outcome._tag === "Done")
@@ -154,15 +160,23 @@ const takeIn = (run: GraphRun, task: Task, outcome: Outcome, outcomes: Map<strin
 
 /** One task, run and taken in. */
 const settleTask = (run: GraphRun, task: Task, outcomes: Map<string, Outcome>, isAlone: boolean): Erased<Outcome> =>
-  Effect.flatMap(runTask(run, task, handUp), (outcome) =>
-    outcome._tag === "Fault" ? Effect.failCause(outcome.cause) : takeIn(run, task, outcome, outcomes, isAlone))
+  Effect.flatMap(
+    runTask(run, task, handUp),
+    (outcome) =>
+      outcome._tag === "Fault" ? Effect.failCause(outcome.cause) : takeIn(run, task, outcome, outcomes, isAlone)
+  )
 
 /** A storage failure while tasks run ends the superstep: no node is to blame. */
 class Halt {
   cause: Cause.Cause<unknown> | undefined = undefined
 }
 
-const runMany = (run: GraphRun, tasks: ReadonlyArray<Task>, outcomes: Map<string, Outcome>, halt: Halt): Erased<void> => {
+const runMany = (
+  run: GraphRun,
+  tasks: ReadonlyArray<Task>,
+  outcomes: Map<string, Outcome>,
+  halt: Halt
+): Erased<void> => {
   const stops = run.limits.onFailure === "interrupt"
   const each = (task: Task): Erased<void> =>
     Effect.matchCauseEffect(Effect.suspend(() => settleTask(run, task, outcomes, false)), {
@@ -173,10 +187,14 @@ const runMany = (run: GraphRun, tasks: ReadonlyArray<Task>, outcomes: Map<string
       onSuccess: (outcome) => stops && isFailure(outcome) ? Effect.fail("stop" as const) : Effect.void
     })
   // Not Effect.ignore: a defect in the finalizer of an interrupted sibling turns "stop" into a defect.
-  const all = Effect.exit(Effect.forEach(tasks, each, { concurrency: run.limits.concurrency ?? "unbounded", discard: true }))
+  const all = Effect.exit(
+    Effect.forEach(tasks, each, { concurrency: run.limits.concurrency ?? "unbounded", discard: true })
+  )
   return Effect.map(all, (exit) => {
     // Somebody else ended a task: without this the superstep would go on as if that task had never been.
-    if (Exit.isFailure(exit) && halt.cause === undefined && ![...outcomes.values()].some(isFailure)) halt.cause = exit.cause
+    if (Exit.isFailure(exit) && halt.cause === undefined && ![...outcomes.values()].some(isFailure)) {
+      halt.cause = exit.cause
+    }
   })
 }
 
@@ -194,11 +212,18 @@ const withSuperstepTimeout = (
   const late = () => tasks.filter((task) => !outcomes.has(task.id))
   let expired: NodeTimeout | undefined
   const error = (elapsedMillis: number) =>
-    expired = new NodeTimeout({ kind: "superstep", nodes: late().map((task) => task.node.name), timeoutMillis: millis, elapsedMillis })
+    expired = new NodeTimeout({
+      kind: "superstep",
+      nodes: late().map((task) => task.node.name),
+      timeoutMillis: millis,
+      elapsedMillis
+    })
   return Effect.catch(bounded(effect, { waits: run.shared.sink?.waits, millis, error }), (failure) => {
     if (failure !== expired) return Effect.fail(failure)
     const cause = Cause.fail(expired)
-    return Effect.forEach(late(), (task) => takeIn(run, task, { _tag: "Failed", cause }, outcomes, false), { discard: true })
+    return Effect.forEach(late(), (task) => takeIn(run, task, { _tag: "Failed", cause }, outcomes, false), {
+      discard: true
+    })
   }) as Erased<void>
 }
 

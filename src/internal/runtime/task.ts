@@ -41,7 +41,7 @@ import { updateOf, withRouting, type Write, type WriteError, writesOf } from "..
 import type { Sink } from "./events.ts"
 import { type Asked, AttemptScratchpad } from "./scratchpad.ts"
 import { isFault, type Session, type ThreadRun } from "./session.ts"
-import { bounded, activeMillis, type Waits } from "./timeouts.ts"
+import { activeMillis, bounded, type Waits } from "./timeouts.ts"
 
 /** An effect with its types erased: between here and the typed front everything is data. */
 // oxlint-disable-next-line typescript/no-explicit-any
@@ -89,8 +89,19 @@ export interface GraphRun {
 
 /** How a graph inside a task ends. */
 export type GraphExit =
-  | { readonly _tag: "Done"; readonly checkpoint: Checkpoint; readonly program: Program; readonly up: ReadonlyArray<Write>; readonly head: Graphs }
-  | { readonly _tag: "Paused"; readonly asked: ReadonlyArray<Asked>; readonly voided: ReadonlyArray<string>; readonly mismatch: InterruptMismatch | undefined }
+  | {
+    readonly _tag: "Done"
+    readonly checkpoint: Checkpoint
+    readonly program: Program
+    readonly up: ReadonlyArray<Write>
+    readonly head: Graphs
+  }
+  | {
+    readonly _tag: "Paused"
+    readonly asked: ReadonlyArray<Asked>
+    readonly voided: ReadonlyArray<string>
+    readonly mismatch: InterruptMismatch | undefined
+  }
   | {
     readonly _tag: "Parent"
     readonly commands: ReadonlyArray<Command.Any>
@@ -122,7 +133,12 @@ export type Outcome =
     readonly graphs: Graphs
     readonly cached: boolean
   }
-  | { readonly _tag: "Paused"; readonly asked: ReadonlyArray<Asked>; readonly voided: ReadonlyArray<string>; readonly mismatch: InterruptMismatch | undefined }
+  | {
+    readonly _tag: "Paused"
+    readonly asked: ReadonlyArray<Asked>
+    readonly voided: ReadonlyArray<string>
+    readonly mismatch: InterruptMismatch | undefined
+  }
   | { readonly _tag: "Parent"; readonly commands: ReadonlyArray<Command.Any> }
   | { readonly _tag: "Stopped"; readonly error: GraphBreakpoint | GraphDrained }
   | { readonly _tag: "Failed"; readonly cause: Cause.Cause<unknown> }
@@ -154,7 +170,8 @@ class TaskRandom {
 }
 
 /** The id of the checkpoint that the superstep starts from, or what stands for it where nothing is stored. */
-export const superstepId = (run: GraphRun): string => run.session?.id ?? hash(run.seed(), run.namespace, String(run.checkpoint.step))
+export const superstepId = (run: GraphRun): string =>
+  run.session?.id ?? hash(run.seed(), run.namespace, String(run.checkpoint.step))
 
 /** One attempt of a task: what the service `Running` gives to its node. */
 export class Attempt implements RunningShape {
@@ -276,7 +293,9 @@ export class Attempt implements RunningShape {
       }))
     return Effect.map(noted, (exit) => {
       if (exit._tag === "Stopped") this.stopped ??= exit.error
-      if (exit._tag === "Done" || exit._tag === "Parent") for (const [namespace, id] of exit.head) this.graphs.set(namespace, id)
+      if (exit._tag === "Done" || exit._tag === "Parent") {
+        for (const [namespace, id] of exit.head) this.graphs.set(namespace, id)
+      }
       return exit
     })
   }
@@ -284,7 +303,9 @@ export class Attempt implements RunningShape {
 
 const provide = (effect: Erased<unknown>, attempt: Attempt): Erased<unknown> =>
   Effect.updateContext(effect, (context: Context.Context<never>) => {
-    if (attempt.firstAttemptMillis === 0) attempt.firstAttemptMillis = Context.get(context, Clock.Clock).currentTimeMillisUnsafe()
+    if (attempt.firstAttemptMillis === 0) {
+      attempt.firstAttemptMillis = Context.get(context, Clock.Clock).currentTimeMillisUnsafe()
+    }
     return Context.add(Context.add(context, Running, attempt), Random.Random, attempt.random)
   }) as Erased<unknown>
 
@@ -312,11 +333,16 @@ const withTimeouts = (effect: Erased<unknown>, task: Task, attempt: Attempt): Er
   const { waits } = attempt
   let out = effect
   if (idleMillis !== undefined) {
-    const error = (elapsedMillis: number) => new NodeTimeout({ kind: "idle", nodes, timeoutMillis: idleMillis, elapsedMillis })
-    out = Effect.andThen(attempt.heartbeat, bounded(out, { waits, millis: idleMillis, error, since: () => attempt.progressMillis }))
+    const error = (elapsedMillis: number) =>
+      new NodeTimeout({ kind: "idle", nodes, timeoutMillis: idleMillis, elapsedMillis })
+    out = Effect.andThen(
+      attempt.heartbeat,
+      bounded(out, { waits, millis: idleMillis, error, since: () => attempt.progressMillis })
+    )
   }
   if (attemptMillis !== undefined) {
-    const error = (elapsedMillis: number) => new NodeTimeout({ kind: "attempt", nodes, timeoutMillis: attemptMillis, elapsedMillis })
+    const error = (elapsedMillis: number) =>
+      new NodeTimeout({ kind: "attempt", nodes, timeoutMillis: attemptMillis, elapsedMillis })
     out = bounded(out, { waits, millis: attemptMillis, error })
   }
   return out
@@ -339,7 +365,9 @@ const concludeAttempt = (task: Task, attempt: Attempt, exit: Exit.Exit<unknown, 
   if (attempt.fault !== undefined) return { _tag: "Ended", outcome: { _tag: "Fault", cause: attempt.fault } }
   if (Exit.isFailure(exit)) {
     const { cause } = exit
-    if (cause.reasons.length === 0) return { _tag: "Ended", outcome: failed(Cause.die(new Error("the node failed without a cause"))) }
+    if (cause.reasons.length === 0) {
+      return { _tag: "Ended", outcome: failed(Cause.die(new Error("the node failed without a cause"))) }
+    }
     if (!cause.reasons.every(Cause.isFailReason)) return { _tag: "Ended", outcome: failed(cause) }
     if (isTimeout(cause)) return { _tag: "Error", error: Option.getOrThrow(Cause.findErrorOption(cause)), cause }
   }
@@ -356,7 +384,10 @@ const concludeAttempt = (task: Task, attempt: Attempt, exit: Exit.Exit<unknown, 
   }
   const error = Option.getOrThrow(Cause.findErrorOption(exit.cause))
   if (error instanceof Command.ParentCommand) {
-    return { _tag: "Ended", outcome: { _tag: "Parent", commands: [Command.make({ update: error.update as object, goto: error.goto as [] })] } }
+    return {
+      _tag: "Ended",
+      outcome: { _tag: "Parent", commands: [Command.make({ update: error.update as object, goto: error.goto as [] })] }
+    }
   }
   if (error instanceof Steering) return { _tag: "Returned", value: error.commands }
   return { _tag: "Error", error, cause: exit.cause }
@@ -384,36 +415,51 @@ const attemptOnce = (task: Task, attempt: Attempt): Erased<Attempted> => {
 
 /** Failures of the engine that trying again does not mend: a graph inside the task has them, or its node called one. */
 const isEngineError = (error: unknown): boolean =>
-  [InvalidUpdate, UnknownRoute, RecursionLimit, MissingInput, StalledJoin, NoParentGraph, ConcurrentCall, ReplayMismatch, GraphDrained, GraphBreakpoint]
+  [
+    InvalidUpdate,
+    UnknownRoute,
+    RecursionLimit,
+    MissingInput,
+    StalledJoin,
+    NoParentGraph,
+    ConcurrentCall,
+    ReplayMismatch,
+    GraphDrained,
+    GraphBreakpoint
+  ]
     .some((kind) => error instanceof kind)
 
 type Step = (error: unknown) => Effect.Effect<boolean>
 
 /** Waits as a policy says; whether there is another attempt. */
 const stepOf = (policy: Policy.Retry): Effect.Effect<Step> =>
-  Effect.map(Schedule.toStepWithSleep(policy.schedule), (next): Step => (error) =>
-    Effect.match(next(error), { onFailure: () => false, onSuccess: () => true }))
+  Effect.map(
+    Schedule.toStepWithSleep(policy.schedule),
+    (next): Step => (error) => Effect.match(next(error), { onFailure: () => false, onSuccess: () => true })
+  )
 
 interface Tried {
   readonly attempted: Attempted
   readonly attempt: Attempt
 }
 
-const tryUntilDone: (run: GraphRun, task: Task) => Erased<Tried> = Effect.fnUntraced(function*(run: GraphRun, task: Task) {
-  const policies = task.node.retry
-  const started = yield* Clock.currentTimeMillis
-  const steps = new Map<Policy.Retry, Step>()
-  for (let count = 1;; count++) {
-    const attempt = new Attempt(run, task, count, started)
-    const attempted = yield* attemptOnce(task, attempt)
-    if (attempted._tag !== "Error" || isEngineError(attempted.error)) return { attempted, attempt }
-    const policy = policies.find((one) => one.while(attempted.error))
-    if (policy === undefined) return { attempted, attempt }
-    let step = steps.get(policy)
-    if (step === undefined) steps.set(policy, step = yield* stepOf(policy))
-    if (!(yield* step(attempted.error))) return { attempted, attempt }
+const tryUntilDone: (run: GraphRun, task: Task) => Erased<Tried> = Effect.fnUntraced(
+  function*(run: GraphRun, task: Task) {
+    const policies = task.node.retry
+    const started = yield* Clock.currentTimeMillis
+    const steps = new Map<Policy.Retry, Step>()
+    for (let count = 1;; count++) {
+      const attempt = new Attempt(run, task, count, started)
+      const attempted = yield* attemptOnce(task, attempt)
+      if (attempted._tag !== "Error" || isEngineError(attempted.error)) return { attempted, attempt }
+      const policy = policies.find((one) => one.while(attempted.error))
+      if (policy === undefined) return { attempted, attempt }
+      let step = steps.get(policy)
+      if (step === undefined) steps.set(policy, step = yield* stepOf(policy))
+      if (!(yield* step(attempted.error))) return { attempted, attempt }
+    }
   }
-}) as (run: GraphRun, task: Task) => Erased<Tried>
+) as (run: GraphRun, task: Task) => Erased<Tried>
 
 /** Hands a failure that no retry is left for to the node's handler. */
 const handle = (run: GraphRun, task: Task, tried: Tried): Erased<Tried & { readonly isHandled: boolean }> => {
@@ -421,7 +467,10 @@ const handle = (run: GraphRun, task: Task, tried: Tried): Erased<Tried & { reado
   const { onError } = task.node
   if (attempted._tag !== "Error" || onError === undefined) return Effect.succeed({ ...tried, isHandled: false })
   const attempt = new Attempt(run, task, tried.attempt.attempt, tried.attempt.firstAttemptMillis)
-  const handler: Task = { ...task, node: { ...task.node, body: { _tag: "Run", run: (input) => onError(attempted.error, input) }, timeout: undefined } }
+  const handler: Task = {
+    ...task,
+    node: { ...task.node, body: { _tag: "Run", run: (input) => onError(attempted.error, input) }, timeout: undefined }
+  }
   return Effect.map(attemptOnce(handler, attempt), (handled) => ({ attempted: handled, attempt, isHandled: true }))
 }
 
@@ -449,7 +498,12 @@ const doneWith = (
 const done = (run: GraphRun, task: Task, update: unknown, graphs: Graphs, isHandled: boolean): Outcome =>
   doneWith(update, graphs, false, () => writesOf(run.program, run.checkpoint.cells, task.node, update, isHandled))
 
-const outcomeOf = (run: GraphRun, task: Task, { attempted, attempt, isHandled }: Tried & { readonly isHandled: boolean }, handUp: HandUp): Outcome => {
+const outcomeOf = (
+  run: GraphRun,
+  task: Task,
+  { attempted, attempt, isHandled }: Tried & { readonly isHandled: boolean },
+  handUp: HandUp
+): Outcome => {
   switch (attempted._tag) {
     case "Returned":
       return done(run, task, attempted.value, [...attempt.graphs], isHandled)
@@ -476,7 +530,9 @@ const isPlain = (task: Task): boolean =>
 /** Runs a task to its outcome. */
 export const runTask = (run: GraphRun, task: Task, handUp: HandUp): Erased<Outcome> => {
   // A policy's own function that throws is a defect of this task alone.
-  if (!isPlain(task)) return Effect.catchCause(runWithPolicies(run, task, handUp), (cause) => Effect.succeed(failed(cause)))
+  if (!isPlain(task)) {
+    return Effect.catchCause(runWithPolicies(run, task, handUp), (cause) => Effect.succeed(failed(cause)))
+  }
   const attempt = new Attempt(run, task, 1, 0)
   const attempted = attemptOnce(task, attempt)
   return Effect.map(attempted, (attempted) => outcomeOf(run, task, { attempted, attempt, isHandled: false }, handUp))
@@ -498,7 +554,9 @@ const runWithPolicies: (run: GraphRun, task: Task, handUp: HandUp) => Erased<Out
       // Without where the edges lead: that depends on the state, of which the node may read a part.
       const written = writesOf(run.program, run.checkpoint.cells, task.node, outcome.update, true)
       const rows = Result.flatMap(written, (writes) => encodeWrites(run.program, writes))
-      if (Result.isSuccess(rows)) yield* entry.cache.set(entry.scope, entry.key, JSON.stringify(rows.success), task.node.cache!.ttlMillis)
+      if (Result.isSuccess(rows)) {
+        yield* entry.cache.set(entry.scope, entry.key, JSON.stringify(rows.success), task.node.cache!.ttlMillis)
+      }
     }
     return outcome
   }
@@ -539,5 +597,10 @@ const cachedOutcome = (run: GraphRun, task: Task, text: string): Outcome | undef
     if (Result.isFailure(value)) return undefined
     writes.push({ channel, value: value.success })
   }
-  return doneWith(updateOf(run.program, writes), [], true, () => withRouting(run.program, run.checkpoint.cells, task.node, writes))
+  return doneWith(
+    updateOf(run.program, writes),
+    [],
+    true,
+    () => withRouting(run.program, run.checkpoint.cells, task.node, writes)
+  )
 }

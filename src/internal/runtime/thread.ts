@@ -9,18 +9,41 @@ import type * as Schema from "effect/Schema"
 import * as Channel from "../../Channel.ts"
 import type { CheckpointRow } from "../../Checkpoint.ts"
 import { Checkpointer, type CheckpointerShape } from "../../Checkpointer.ts"
-import { CheckpointError, InvalidReply, MissingInput, PendingWork, UnknownCheckpoint, UnknownThread } from "../../GraphError.ts"
+import {
+  CheckpointError,
+  InvalidReply,
+  MissingInput,
+  PendingWork,
+  UnknownCheckpoint,
+  UnknownThread
+} from "../../GraphError.ts"
 import type { Reply } from "../../Interrupt.ts"
-import { output } from "../engine/checkpoint.ts"
 import { canonical } from "../canonical.ts"
+import { output } from "../engine/checkpoint.ts"
 import { inputTask, plan } from "../engine/plan.ts"
 import type { Program } from "../engine/program.ts"
-import { type Answers, emptyPlace, type Place, type StoredAnswer, type StoredRequest, type TaskRecord } from "../engine/stored.ts"
+import {
+  type Answers,
+  emptyPlace,
+  type Place,
+  type StoredAnswer,
+  type StoredRequest,
+  type TaskRecord
+} from "../engine/stored.ts"
 import { commandWrites, inputWrites } from "../engine/writes.ts"
 import { advance, feed, inputRecords, missingKeys, stalledJoin, withInputRecords } from "./loop.ts"
 import { decodeRequest, showRequest } from "./requests.ts"
 import { drive, makeRun, type RootOptions } from "./root.ts"
-import { Commits, type Durability, load, metadataOf, noting, Session, type StoredMetadata, type ThreadRun } from "./session.ts"
+import {
+  Commits,
+  type Durability,
+  load,
+  metadataOf,
+  noting,
+  Session,
+  type StoredMetadata,
+  type ThreadRun
+} from "./session.ts"
 import type { Erased, GraphRun } from "./task.ts"
 
 /** The longest id of a thread, in UTF-16 code units. */
@@ -142,16 +165,18 @@ const runFrom: (
   options: ThreadOptions,
   answers: Answers,
   start: string | null
-) => Erased<GraphRun> = Effect.fnUntraced(function*(opened: Opened, options: ThreadOptions, answers: Answers, start: string | null) {
-  const session = sessionOf(opened, options, start)
-  const run = yield* makeRun(opened.program, options, { thread: session.run, session, answers })
-  if (!opened.isHead) {
-    const { checkpoint } = opened.place
-    yield* advance(run, { ...checkpoint, step: checkpoint.step + 1 }, "fork", [], { isWhole: true })
-    run.isResumed = false
+) => Erased<GraphRun> = Effect.fnUntraced(
+  function*(opened: Opened, options: ThreadOptions, answers: Answers, start: string | null) {
+    const session = sessionOf(opened, options, start)
+    const run = yield* makeRun(opened.program, options, { thread: session.run, session, answers })
+    if (!opened.isHead) {
+      const { checkpoint } = opened.place
+      yield* advance(run, { ...checkpoint, step: checkpoint.step + 1 }, "fork", [], { isWhole: true })
+      run.isResumed = false
+    }
+    return run
   }
-  return run
-}) as (opened: Opened, options: ThreadOptions, answers: Answers, start: string | null) => Erased<GraphRun>
+) as (opened: Opened, options: ThreadOptions, answers: Answers, start: string | null) => Erased<GraphRun>
 
 // ---------------------------------------------------------------------------
 // What is left to do
@@ -161,7 +186,7 @@ const runFrom: (
 const answersOf = (place: Place): Answers => {
   const all = new Map<string, StoredAnswer>()
   for (const record of place.records.values()) {
-    if (record.status !== "done") for (const [id, answer] of record.answers) all.set(id, answer)
+    if (record.status !== "done") { for (const [id, answer] of record.answers) all.set(id, answer) }
   }
   return all
 }
@@ -216,12 +241,18 @@ const refuse = (
 const addressee = (opened: Opened, reply: Reply.Any, pending: Pending, given: ReadonlySet<string>) => {
   if (reply.id !== undefined) {
     const found = pending.find(({ id, tag }) => id === reply.id && tag === reply.tag)
-    if (found !== undefined) return given.has(found.id) ? refuse(opened, "Ambiguous", reply, pending) : Result.succeed(found)
+    if (found !== undefined) {
+      return given.has(found.id)
+        ? refuse(opened, "Ambiguous", reply, pending)
+        : Result.succeed(found)
+    }
     return refuse(opened, answersOf(opened.place).has(reply.id) ? "Answered" : "Unknown", reply, pending)
   }
   const fitting = pending.filter(({ tag }) => tag === reply.tag)
   if (fitting.length === 0) return refuse(opened, "Unknown", reply, pending)
-  return fitting.length > 1 || given.has(fitting[0]!.id) ? refuse(opened, "Ambiguous", reply, pending) : Result.succeed(fitting[0]!)
+  return fitting.length > 1 || given.has(fitting[0]!.id)
+    ? refuse(opened, "Ambiguous", reply, pending)
+    : Result.succeed(fitting[0]!)
 }
 
 /** The records with the answers in them. All replies are checked before any is taken. */
@@ -243,7 +274,10 @@ const answered = (
     const encoded = Channel.encode(channel, Option.some(reply.answer) as Option.Some<unknown>)
     if (Result.isFailure(encoded)) return refuse(opened, "InvalidAnswer", reply, pending, encoded.failure)
     const record = (records.get(task) ?? opened.place.records.get(task)) as TaskRecord & { readonly status: "paused" }
-    records.set(task, { ...record, answers: new Map([...record.answers, [id, { payload: canonical(payload), answer: encoded.success }]]) })
+    records.set(task, {
+      ...record,
+      answers: new Map([...record.answers, [id, { payload: canonical(payload), answer: encoded.success }]])
+    })
     given.add(id)
   }
   return Result.succeed(records)
@@ -273,47 +307,65 @@ const resumeRun: (run: GraphRun) => Erased<unknown> = Effect.fnUntraced(function
   return yield* drive(run)
 }) as (run: GraphRun) => Erased<unknown>
 
-const beginInput: (opened: Opened, options: ThreadOptions, input: unknown, start: string | null) => Erased<unknown> = Effect.fnUntraced(
-  function*(opened: Opened, options: ThreadOptions, input: unknown, start: string | null) {
-    // What is refused opens no branch.
-    if (!opened.isHead) yield* Effect.fromResult(inputWrites(opened.program, input))
-    const missing = missingKeys(opened.program, yield* Effect.fromResult(withInputRecords(opened.program, opened.place)), input)
-    if (missing.length > 0) return yield* new MissingInput({ keys: missing })
-    const run = yield* runFrom(opened, options, new Map(), start)
-    // What Commands from outside have written is part of the state that the input comes on top of.
-    run.checkpoint = yield* Effect.fromResult(withInputRecords(opened.program, run.session!.place))
-    yield* feed(run, input)
-    return yield* drive(run)
-  }
-) as (opened: Opened, options: ThreadOptions, input: unknown, start: string | null) => Erased<unknown>
+const beginInput: (opened: Opened, options: ThreadOptions, input: unknown, start: string | null) => Erased<unknown> =
+  Effect.fnUntraced(
+    function*(opened: Opened, options: ThreadOptions, input: unknown, start: string | null) {
+      // What is refused opens no branch.
+      if (!opened.isHead) yield* Effect.fromResult(inputWrites(opened.program, input))
+      const missing = missingKeys(
+        opened.program,
+        yield* Effect.fromResult(withInputRecords(opened.program, opened.place)),
+        input
+      )
+      if (missing.length > 0) return yield* new MissingInput({ keys: missing })
+      const run = yield* runFrom(opened, options, new Map(), start)
+      // What Commands from outside have written is part of the state that the input comes on top of.
+      run.checkpoint = yield* Effect.fromResult(withInputRecords(opened.program, run.session!.place))
+      yield* feed(run, input)
+      return yield* drive(run)
+    }
+  ) as (opened: Opened, options: ThreadOptions, input: unknown, start: string | null) => Erased<unknown>
 
 /** Idempotent: a new thread runs, an unfinished one goes on, a finished one gives its result. */
-const beginStart: (opened: Opened, options: ThreadOptions, input: unknown, key: string | undefined) => Erased<unknown> = Effect.fnUntraced(
-  function*(opened: Opened, options: ThreadOptions, input: unknown, key: string | undefined) {
-    const start = key ?? ""
-    if (opened.row === undefined) return yield* beginInput(opened, options, input, start)
-    const tasks = yield* planAt(opened.program, opened.place)
-    if (metadataOf(opened.row).start === start || key === undefined) {
-      return yield* (tasks.length === 0 ? resultAt(opened) : goOn(opened, options, opened.place))
+const beginStart: (opened: Opened, options: ThreadOptions, input: unknown, key: string | undefined) => Erased<unknown> =
+  Effect.fnUntraced(
+    function*(opened: Opened, options: ThreadOptions, input: unknown, key: string | undefined) {
+      const start = key ?? ""
+      if (opened.row === undefined) return yield* beginInput(opened, options, input, start)
+      const tasks = yield* planAt(opened.program, opened.place)
+      if (metadataOf(opened.row).start === start || key === undefined) {
+        return yield* (tasks.length === 0 ? resultAt(opened) : goOn(opened, options, opened.place))
+      }
+      yield* nothingPending(opened)
+      return yield* beginInput(opened, options, input, start)
     }
-    yield* nothingPending(opened)
-    return yield* beginInput(opened, options, input, start)
-  }
-) as (opened: Opened, options: ThreadOptions, input: unknown, key: string | undefined) => Erased<unknown>
+  ) as (opened: Opened, options: ThreadOptions, input: unknown, key: string | undefined) => Erased<unknown>
 
 /** The writes of a Command, as a record beside the checkpoint where the thread stands. What cannot be folded there is refused. */
-const commandRecord = (opened: Opened, update: unknown, goto: ReadonlyArray<unknown>): Result.Result<ReadonlyMap<string, TaskRecord>, unknown> => {
+const commandRecord = (
+  opened: Opened,
+  update: unknown,
+  goto: ReadonlyArray<unknown>
+): Result.Result<ReadonlyMap<string, TaskRecord>, unknown> => {
   const { place, program } = opened
   return Result.flatMap(commandWrites(program, update, goto), (writes) => {
     if (writes.length === 0) return Result.succeed(new Map())
-    const records = new Map<string, TaskRecord>([[inputTask(inputRecords(place).length), { status: "done", writes, graphs: [] }]])
+    const records = new Map<string, TaskRecord>([[inputTask(inputRecords(place).length), {
+      status: "done",
+      writes,
+      graphs: []
+    }]])
     const folded = withInputRecords(program, { ...place, records: new Map([...place.records, ...records]) })
     return Result.map(folded, () => records)
   })
 }
 
 /** A Command as the input of a thread that never ran: its update is the first state, its targets run first. */
-const beginCommand: (opened: Opened, options: ThreadOptions, begin: Begin & { readonly _tag: "Command" }) => Erased<unknown> = Effect.fnUntraced(
+const beginCommand: (
+  opened: Opened,
+  options: ThreadOptions,
+  begin: Begin & { readonly _tag: "Command" }
+) => Erased<unknown> = Effect.fnUntraced(
   function*(opened: Opened, options: ThreadOptions, { goto, update }: Begin & { readonly _tag: "Command" }) {
     const records = yield* Effect.fromResult(commandRecord(opened, update, goto))
     if (records.size === 0) return yield* new MissingInput({ keys: [] })
@@ -331,7 +383,11 @@ const beginCommand: (opened: Opened, options: ThreadOptions, begin: Begin & { re
   }
 ) as (opened: Opened, options: ThreadOptions, begin: Begin & { readonly _tag: "Command" }) => Erased<unknown>
 
-const beginResume: (opened: Opened, options: ThreadOptions, begin: Begin & { readonly _tag: "Resume" }) => Erased<unknown> = Effect.fnUntraced(
+const beginResume: (
+  opened: Opened,
+  options: ThreadOptions,
+  begin: Begin & { readonly _tag: "Resume" }
+) => Erased<unknown> = Effect.fnUntraced(
   function*(opened: Opened, options: ThreadOptions, { goto, replies, update }: Begin & { readonly _tag: "Resume" }) {
     yield* known(opened)
     const records = yield* Effect.fromResult(answered(opened, replies))
@@ -346,27 +402,27 @@ const beginResume: (opened: Opened, options: ThreadOptions, begin: Begin & { rea
 ) as (opened: Opened, options: ThreadOptions, begin: Begin & { readonly _tag: "Resume" }) => Erased<unknown>
 
 /** Runs a thread. */
-export const runThread: (program: Program, thread: string, begin: Begin, options: ThreadOptions) => Erased<unknown> = Effect.fnUntraced(
-  function*(program: Program, thread: string, begin: Begin, options: ThreadOptions) {
-    const opened = yield* open(program, thread, options.from)
-    switch (begin._tag) {
-      case "Input": {
-        if (begin.pending === "fail" && opened.isHead) yield* nothingPending(opened)
-        return yield* beginInput(opened, options, begin.input, null)
-      }
-      case "Start":
-        return yield* beginStart(opened, options, begin.input, begin.key)
-      case "Command":
-        return yield* beginCommand(opened, options, begin)
-      case "Resume":
-        return yield* beginResume(opened, options, begin)
-      case "Continue": {
-        yield* known(opened)
-        const tasks = yield* planAt(program, opened.place)
-        if (tasks.length === 0) return yield* resultAt(opened)
-        return yield* goOn(opened, options, opened.place)
+export const runThread: (program: Program, thread: string, begin: Begin, options: ThreadOptions) => Erased<unknown> =
+  Effect.fnUntraced(
+    function*(program: Program, thread: string, begin: Begin, options: ThreadOptions) {
+      const opened = yield* open(program, thread, options.from)
+      switch (begin._tag) {
+        case "Input": {
+          if (begin.pending === "fail" && opened.isHead) yield* nothingPending(opened)
+          return yield* beginInput(opened, options, begin.input, null)
+        }
+        case "Start":
+          return yield* beginStart(opened, options, begin.input, begin.key)
+        case "Command":
+          return yield* beginCommand(opened, options, begin)
+        case "Resume":
+          return yield* beginResume(opened, options, begin)
+        case "Continue": {
+          yield* known(opened)
+          const tasks = yield* planAt(program, opened.place)
+          if (tasks.length === 0) return yield* resultAt(opened)
+          return yield* goOn(opened, options, opened.place)
+        }
       }
     }
-  }
-) as (program: Program, thread: string, begin: Begin, options: ThreadOptions) => Erased<unknown>
-
+  ) as (program: Program, thread: string, begin: Begin, options: ThreadOptions) => Erased<unknown>

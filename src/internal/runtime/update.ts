@@ -6,8 +6,8 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
-import type { Source } from "../../Checkpoint.ts"
 import * as Channel from "../../Channel.ts"
+import type { Source } from "../../Checkpoint.ts"
 import { END, START } from "../../Command.ts"
 import { AmbiguousUpdate, InvalidUpdate, UnknownCheckpoint, UnknownNode } from "../../GraphError.ts"
 import { applyWrites, type TaskWrites } from "../engine/apply.ts"
@@ -16,7 +16,7 @@ import { plan, sendIndex, type Task } from "../engine/plan.ts"
 import type { NodeProgram, Program } from "../engine/program.ts"
 import { handedUp, type Place, type TaskRecord } from "../engine/stored.ts"
 import { inputWrites, type Write, writesOf } from "../engine/writes.ts"
-import { type Located, locate } from "./inspect.ts"
+import { locate, type Located } from "./inspect.ts"
 import { withInputRecords } from "./loop.ts"
 import { load, metadataOf, placeKey, Session, type Step, type ThreadRun } from "./session.ts"
 import type { Erased } from "./task.ts"
@@ -59,11 +59,17 @@ const toWrites = (
   update: { readonly values: unknown; readonly asNode: string }
 ): Result.Result<TaskWrites, unknown> => {
   if (update.asNode === INPUT_NODE) {
-    return Result.map(inputWrites(program, update.values), (writes) => ({ id: "update", name: INPUT_NODE, woken: undefined, writes }))
+    return Result.map(
+      inputWrites(program, update.values),
+      (writes) => ({ id: "update", name: INPUT_NODE, woken: undefined, writes })
+    )
   }
   return Result.flatMap(nodeOf(program, update.asNode), (node) => {
     const woken = taken?.kind === "pull" ? node : undefined
-    return Result.map(writesOf(program, checkpoint.cells, node, update.values), (writes): TaskWrites => ({ id: "update", name: node.name, woken, writes }))
+    return Result.map(
+      writesOf(program, checkpoint.cells, node, update.values),
+      (writes): TaskWrites => ({ id: "update", name: node.name, woken, writes })
+    )
   })
 }
 
@@ -102,26 +108,35 @@ const applyUpdates = (
   const finished: Array<Step["tasks"][number]> = []
   const free: Array<TaskWrites> = []
   for (const { asNode, values } of updates) {
-    const name = asNode === undefined ? updates.length > 1 ? Result.fail(new AmbiguousUpdate({ nodes: nodeNames(program) })) : lastNode(program, from) : Result.succeed(asNode)
+    const name = asNode === undefined
+      ? updates.length > 1 ? Result.fail(new AmbiguousUpdate({ nodes: nodeNames(program) })) : lastNode(program, from)
+      : Result.succeed(asNode)
     if (Result.isFailure(name)) return Result.fail(name.failure)
     // A node that was to run has run, by this update; of several Sends to it the first that is not finished.
     const task = pending.find((one) =>
-      one.node.name === name.success && !taken.has(one) && (one.kind === "pull" || records.get(one.id)?.status !== "done")
+      one.node.name === name.success && !taken.has(one) &&
+      (one.kind === "pull" || records.get(one.id)?.status !== "done")
     )
     if (task !== undefined) taken.add(task)
     const writes = toWrites(program, from, task, { values, asNode: name.success })
     if (Result.isFailure(writes)) return Result.fail(writes.failure)
     tasks.push(writes.success)
-    if (task !== undefined) finished.push({ id: task.id, record: { status: "done", writes: writes.success.writes, graphs: [] } })
-    else if (name.success !== INPUT_NODE && name.success !== START) free.push(writes.success)
+    if (task !== undefined) {
+      finished.push({ id: task.id, record: { status: "done", writes: writes.success.writes, graphs: [] } })
+    } else if (name.success !== INPUT_NODE && name.success !== START) free.push(writes.success)
   }
   const base = withoutSends(program, from, taken)
   const isInput = tasks.some(({ name }) => name === INPUT_NODE)
   // The first input of a thread is step -1; what acts as its start comes after.
   const step = base.step === -2 && !isInput ? 0 : base.step + 1
   const options = { isSuperstep: false, isInput, step }
-  const applied = Result.flatMap(applyWrites(program, base, tasks, options), (next) =>
-    plan(program, next).length > 0 ? Result.succeed(next) : applyWrites(program, base, tasks, { ...options, isQuiet: true }))
+  const applied = Result.flatMap(
+    applyWrites(program, base, tasks, options),
+    (next) =>
+      plan(program, next).length > 0
+        ? Result.succeed(next)
+        : applyWrites(program, base, tasks, { ...options, isQuiet: true })
+  )
   return Result.map(applied, (checkpoint) => ({ checkpoint, tasks: finished, up: handedUp(program, free) }))
 }
 
@@ -129,35 +144,54 @@ const applyUpdates = (
 const cleared = (program: Program, checkpoint: Checkpoint): Checkpoint => ({
   ...checkpoint,
   step: checkpoint.step + 1,
-  cells: checkpoint.cells.map((cell, number) => program.channels[number]!.isState ? cell : Channel.empty(program.channels[number]!.rule)),
+  cells: checkpoint.cells.map((cell, number) =>
+    program.channels[number]!.isState ? cell : Channel.empty(program.channels[number]!.rule)
+  ),
   seen: checkpoint.seen.map(() => checkpoint.version),
   live: checkpoint.live.filter((c) => program.channels[c]!.isState),
   updated: []
 })
 
 /** With what finished tasks have written; the rest of the superstep is dropped. */
-const endedNow = (program: Program, base: Checkpoint, records: Place["records"], updates: ReadonlyArray<Update>): Result.Result<Updated, unknown> => {
+const endedNow = (
+  program: Program,
+  base: Checkpoint,
+  records: Place["records"],
+  updates: ReadonlyArray<Update>
+): Result.Result<Updated, unknown> => {
   if (updates.length > 1 || updates[0]!.values !== undefined) {
     const detail = "an update as the end takes no values, and stands alone"
     return Result.fail(new InvalidUpdate({ reason: "NotAnUpdate", channel: END, writers: [END], detail }))
   }
   const done = plan(program, base).flatMap((task): ReadonlyArray<TaskWrites> => {
     const record = records.get(task.id)
-    return record?.status === "done" ? [{ id: task.id, name: task.node.name, woken: undefined, writes: record.writes }] : []
+    return record?.status === "done"
+      ? [{ id: task.id, name: task.node.name, woken: undefined, writes: record.writes }]
+      : []
   })
   const folded = applyWrites(program, base, done, { isSuperstep: false, step: base.step })
-  return Result.map(folded, (checkpoint) => ({ checkpoint: cleared(program, checkpoint), tasks: [], up: handedUp(program, done) }))
+  return Result.map(
+    folded,
+    (checkpoint) => ({ checkpoint: cleared(program, checkpoint), tasks: [], up: handedUp(program, done) })
+  )
 }
 
 /** What one list of updates leads to. */
 const updatedBy = (program: Program, base: Checkpoint, records: Place["records"], updates: ReadonlyArray<Update>) =>
-  updates.some(({ asNode }) => asNode === END) ? endedNow(program, base, records, updates) : applyUpdates(program, base, records, updates)
+  updates.some(({ asNode }) => asNode === END)
+    ? endedNow(program, base, records, updates)
+    : applyUpdates(program, base, records, updates)
 
 /** Goes through all updates without storing any: what is refused opens no branch. */
-const rehearsed = (program: Program, place: Place, supersteps: ReadonlyArray<ReadonlyArray<Update>>): Result.Result<Checkpoint, unknown> =>
+const rehearsed = (
+  program: Program,
+  place: Place,
+  supersteps: ReadonlyArray<ReadonlyArray<Update>>
+): Result.Result<Checkpoint, unknown> =>
   supersteps.reduce(
     (checkpoint, updates) =>
-      Result.flatMap(checkpoint, (base) => Result.map(updatedBy(program, base, place.records, updates), (next) => next.checkpoint)),
+      Result.flatMap(checkpoint, (base) =>
+        Result.map(updatedBy(program, base, place.records, updates), (next) => next.checkpoint)),
     withInputRecords(program, place) as Result.Result<Checkpoint, unknown>
   )
 
@@ -188,7 +222,10 @@ const commitAt = (
   { checkpoint, tasks, up }: Updated,
   records: ReadonlyMap<string, TaskRecord>
 ): Erased<void> =>
-  Effect.flatMap(Clock.currentTimeMillis, (now) => session.commit({ source, checkpoint, tasks, records, isWhole: true, up }, now))
+  Effect.flatMap(
+    Clock.currentTimeMillis,
+    (now) => session.commit({ source, checkpoint, tasks, records, isWhole: true, up }, now)
+  )
 
 /** Graphs inside tasks that are still to run stand where they stood: under the new checkpoint, as branches of themselves. */
 const carryGraphs: (
@@ -224,7 +261,12 @@ const carryGraphs: (
         isKept: true,
         isAtHead: false
       })
-      yield* commitAt(session, "fork", { checkpoint: place.checkpoint, tasks: [], up: [] }, kept(body.program, place.checkpoint, place))
+      yield* commitAt(
+        session,
+        "fork",
+        { checkpoint: place.checkpoint, tasks: [], up: [] },
+        kept(body.program, place.checkpoint, place)
+      )
       yield* carryGraphs(run, body.program, inside, { id: head.value.id, checkpoint: place.checkpoint }, {
         id: session.id,
         checkpoint: place.checkpoint
@@ -258,7 +300,12 @@ const openAt: (located: Located) => Erased<Session> = Effect.fnUntraced(function
   const session = sessionAt(located, run, located.isHead)
   if (!located.isHead) {
     const { checkpoint } = located.place
-    yield* commitAt(session, "fork", { checkpoint: { ...checkpoint, step: checkpoint.step + 1 }, tasks: [], up: [] }, new Map())
+    yield* commitAt(
+      session,
+      "fork",
+      { checkpoint: { ...checkpoint, step: checkpoint.step + 1 }, tasks: [], up: [] },
+      new Map()
+    )
   }
   return session
 }) as (located: Located) => Erased<Session>

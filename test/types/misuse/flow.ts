@@ -71,5 +71,9 @@ export const stateInRoute = StateGraph.make("g", nodes, {
     const total: number = s.total
     return total > 1 ? "a" : "b"
   }),
-  edges: { a: [StateGraph.join("c"), END], b: StateGraph.join("c"), c: StateGraph.route(["work"], (s) => s.visited.map(() => Send.make("work", { x: s.total }))) }
+  edges: {
+    a: [StateGraph.join("c"), END],
+    b: StateGraph.join("c"),
+    c: StateGraph.route(["work"], (s) => s.visited.map(() => Send.make("work", { x: s.total })))
+  }
 })

@@ -6,16 +6,24 @@ class Approve extends Interrupt.make("Approve", { payload: Schema.String, answer
 class Other extends Interrupt.make("Other", { payload: Schema.Void, answer: Schema.String }) {}
 
 const plain = StateGraph.make("plain", StateGraph.nodes(Demo, { a: (s) => ({ total: s.total }) }), { start: "a" })
-const asks = StateGraph.make("asks", StateGraph.nodes(Demo, {
-  ask: Effect.fnUntraced(function*() {
-    const yes = yield* Approve.ask("go on?")
-    return { total: yes ? 1 : 0 }
-  })
-}), { start: "ask" })
+const asks = StateGraph.make(
+  "asks",
+  StateGraph.nodes(Demo, {
+    ask: Effect.fnUntraced(function*() {
+      const yes = yield* Approve.ask("go on?")
+      return { total: yes ? 1 : 0 }
+    })
+  }),
+  { start: "ask" }
+)
 // A failure that is caught still asks.
-const caught = StateGraph.make("caught", StateGraph.nodes(Demo, {
-  ask: () => Approve.ask("go on?").pipe(Effect.as({ total: 1 }), Effect.catch(() => Effect.succeed({ total: 0 })))
-}), { start: "ask" })
+const caught = StateGraph.make(
+  "caught",
+  StateGraph.nodes(Demo, {
+    ask: () => Approve.ask("go on?").pipe(Effect.as({ total: 1 }), Effect.catch(() => Effect.succeed({ total: 0 })))
+  }),
+  { start: "ask" }
+)
 
 // @error Property 'total' is missing
 export const missingInput = plain.invoke({})
@@ -40,9 +48,13 @@ export const unknownMode = plain.stream({ total: 1 }, { modes: ["sideways"] })
 class Out extends State.make({ out: Channel.append(Schema.String) }) {}
 class Needy extends State.make({ need: Schema.Int }) {}
 class Clash extends State.make({ out: Schema.Int }, { input: [] }) {}
-const child = StateGraph.make("child", StateGraph.nodes(Out, {
-  t: () => Command.parent({ update: { out: ["t"] }, goto: "after" })
-}), { start: "t" })
+const child = StateGraph.make(
+  "child",
+  StateGraph.nodes(Out, {
+    t: () => Command.parent({ update: { out: ["t"] }, goto: "after" })
+  }),
+  { start: "t" }
+)
 const needy = StateGraph.make("needy", StateGraph.nodes(Needy, { a: () => Effect.void }), { start: "a" })
 const clash = StateGraph.make("clash", StateGraph.nodes(Clash, { a: () => ({ out: 1 }) }), { start: "a" })
 
