@@ -403,6 +403,42 @@ const isDeferred = (bodies: Description["bodies"], name: string): boolean => {
   return Node.isNode(body) && body.options.defer
 }
 
+/** Adds a channel for each barrier. */
+const addJoins = (
+  { bodies, name }: Description,
+  channels: Channels,
+  barriers: ReadonlyMap<string, Barrier>
+): ReadonlyArray<Join> => {
+  const joins: Array<Join> = []
+  for (const { group, names, release, target } of barriers.values()) {
+    if (target === END) continue
+    const key = joinChannel(names, group, target)
+    if (channels.numbers.has(key)) wrong(name, `the join "${key}" stands for two: name its group differently`)
+    const channel = isDeferred(bodies, target)
+      ? Channel.namedBarrierAfterFinish(names, { release })
+      : Channel.namedBarrier(names, { release })
+    const number = channels.add(key, channel.rule, channelCodec(channel))
+    joins.push({ channel: number, node: target, names, release })
+  }
+  return joins
+}
+
+/** The node that hands the input on. */
+const startOf = (writers: ReadonlyArray<Writer>, channel: number, input: Codec): Omit<NodeProgram, "number"> => ({
+  name: START,
+  triggers: [channel],
+  read: { _tag: "Value", channel },
+  writers,
+  body: { _tag: "Start" },
+  input,
+  defer: false,
+  retry: [],
+  timeout: undefined,
+  cache: undefined,
+  onError: undefined,
+  destinations: []
+})
+
 /** Lowers a graph. Throws what is wrong with its definition. */
 export const lower = (description: Description): Program => {
   const { bodies, flow, name, options, state } = description
@@ -430,32 +466,9 @@ export const lower = (description: Description): Program => {
     channels.add(branch(node), channel.rule, channelCodec(channel))
   }
   const barriers = barriersOf(name, flow)
-  const joins: Array<Join> = []
-  for (const { group, names, release, target } of barriers.values()) {
-    if (target === END) continue
-    const key = joinChannel(names, group, target)
-    if (channels.numbers.has(key)) wrong(name, `the join "${key}" stands for two: name its group differently`)
-    const channel = isDeferred(bodies, target)
-      ? Channel.namedBarrierAfterFinish(names, { release })
-      : Channel.namedBarrier(names, { release })
-    const number = channels.add(key, channel.rule, channelCodec(channel))
-    joins.push({ channel: number, node: target, names, release })
-  }
+  const joins = addJoins(description, channels, barriers)
   const place = { channels, barriers, all }
-  const start: Omit<NodeProgram, "number"> = {
-    name: START,
-    triggers: [input],
-    read: { _tag: "Value", channel: input },
-    writers: writersOf(description, START, channels, barriers, all),
-    body: { _tag: "Start" },
-    input: inputCodec,
-    defer: false,
-    retry: [],
-    timeout: undefined,
-    cache: undefined,
-    onError: undefined,
-    destinations: []
-  }
+  const start = startOf(writersOf(description, START, channels, barriers, all), input, inputCodec)
   for (const node of [start, ...Object.keys(bodies).map((key) => nodeOf(description, key, place))].sort(byName)) {
     nodeNumber.set(node.name, nodes.length)
     nodes.push({ ...node, number: nodes.length })
