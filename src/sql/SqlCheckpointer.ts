@@ -297,6 +297,12 @@ const passing: ReadonlySet<string> = new Set(["LockTimeoutError", "Serialization
 
 const isPassing = (error: unknown): boolean => isSqlError(error) && passing.has(error.reason._tag)
 
+/** What went wrong; a client's own account of the same is not repeated. */
+const detailOf = (error: SqlError, what: string): string => {
+  if (error.reason._tag === "LockTimeoutError") return `${what}: another process kept the database locked`
+  return error.message.startsWith(what) ? error.message : `${what}: ${error.message}`
+}
+
 const storageError = (
   error: SqlError,
   action: string,
@@ -307,9 +313,7 @@ const storageError = (
     reason: "Storage",
     thread,
     checkpoint,
-    detail: `cannot ${action}: ${
-      error.reason._tag === "LockTimeoutError" ? "another process kept the database locked" : error.message
-    }`,
+    detail: detailOf(error, `cannot ${action}`),
     cause: error
   })
 
