@@ -14,7 +14,7 @@ import type * as Event from "./Event.ts"
 import type { CheckpointError, EngineError, ThreadError } from "./GraphError.ts"
 import type { Program } from "./internal/engine/program.ts"
 import { forkInside } from "./internal/runtime/inside.ts"
-import { history, type HistoryFilter, locate, snapshot } from "./internal/runtime/inspect.ts"
+import { type At, history, type HistoryFilter, locate, snapshot } from "./internal/runtime/inspect.ts"
 import { rootOptions } from "./internal/runtime/options.ts"
 import type { Durability } from "./internal/runtime/session.ts"
 import { eventStream } from "./internal/runtime/stream.ts"
@@ -143,8 +143,10 @@ export interface Thread<in out S extends State.Any, out O, out E, out R, in out 
     checkpoint?: string,
     options?: { readonly path?: ReadonlyArray<string> }
   ) => Effect.Effect<string, StateError, Checkpointer>
-  /** The part of the thread that belongs to a graph inside it, by its path as events and `state` show it. */
-  readonly at: (path: ReadonlyArray<string>) => Part
+  /**
+   * The part of the thread that belongs to a graph inside it, by its path as events show it. Where a node calls the graph (`["node~0"]`), `called` is that graph.
+   */
+  readonly at: (path: ReadonlyArray<string>, called?: CalledGraph) => Part
   /** Removes everything that is stored of the thread. */
   readonly delete: Effect.Effect<void, CheckpointError, Checkpointer>
 }
@@ -161,6 +163,12 @@ interface UpdateOf<S extends State.Any, O> {
     | Command.Command<State.Update<S>, string | Send.Any>
     | undefined
   readonly asNode?: NodeName<O>
+}
+
+/** A graph that a node calls. */
+interface CalledGraph {
+  /** @internal */
+  readonly "~program": Program
 }
 
 /**
@@ -214,13 +222,13 @@ interface Given {
 const toUpdate = ({ asNode, values }: Given) => ({ values, asNode })
 
 /** Reading and updating the graph at a path of a thread. */
-const partOf = (program: Program, id: string, path: ReadonlyArray<string>) => ({
-  path,
+const partOf = (program: Program, id: string, where: At) => ({
+  path: where.path,
   state: (options?: { readonly checkpoint?: string }) =>
-    Effect.flatMap(locate(program, id, path, options?.checkpoint), snapshot),
-  history: (filter?: HistoryFilter) => history(program, id, path, filter ?? {}),
+    Effect.flatMap(locate(program, id, where, options?.checkpoint), snapshot),
+  history: (filter?: HistoryFilter) => history(program, id, where, filter ?? {}),
   update: (values: unknown, options?: { readonly asNode?: string; readonly checkpoint?: string }) =>
-    update(program, id, path, options?.checkpoint, [[{ values, asNode: options?.asNode }]])
+    update(program, id, where, options?.checkpoint, [[{ values, asNode: options?.asNode }]])
 })
 
 /**
@@ -256,14 +264,21 @@ export const make = (program: Program, id: string): Thread<any, any, any, any, a
     stream,
     events: (input: unknown, options: any) =>
       Stream.catchTag(stream(input, options) as Stream.Stream<any, any, any>, "GraphInterrupt", () => Stream.empty),
-    ...partOf(program, id, []),
+    ...partOf(program, id, { path: [], called: undefined }),
     updateAll: (supersteps: ReadonlyArray<ReadonlyArray<Given>>, options?: { readonly checkpoint?: string }) =>
-      update(program, id, [], options?.checkpoint, supersteps.map((updates) => updates.map(toUpdate))),
+      update(
+        program,
+        id,
+        { path: [], called: undefined },
+        options?.checkpoint,
+        supersteps.map((updates) => updates.map(toUpdate))
+      ),
     fork: (checkpoint?: string, options?: { readonly path?: ReadonlyArray<string> }) =>
       checkpoint === undefined || options?.path === undefined || options.path.length === 0
         ? fork(program, id, checkpoint)
         : forkInside(program, id, options.path, checkpoint, "sync"),
-    at: (path: ReadonlyArray<string>) => partOf(program, id, path),
+    at: (path: ReadonlyArray<string>, called?: CalledGraph) =>
+      partOf(program, id, { path, called: called?.["~program"] }),
     delete: Effect.flatMap(Checkpointer, (saver) => saver.deleteThread(id))
   } as any
 }

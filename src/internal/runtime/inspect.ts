@@ -61,54 +61,63 @@ const root: (program: Program, thread: string, id: string | undefined) => Erased
   }
 ) as (program: Program, thread: string, id: string | undefined) => Erased<Located>
 
+/** Which graph of a thread: by its path, and, where a node calls it, the graph itself. */
+export interface At {
+  readonly path: ReadonlyArray<string>
+  /** The program of the graph that a node calls at the end of the path: nothing else says what is called there. */
+  readonly called: Program | undefined
+}
+
 const joinNamespace = (namespace: string, segment: string): string =>
   namespace === "" ? segment : `${namespace}|${segment}`
 
 /** The graph at one segment below a located one: running in a pending task, or as it stood when its task finished. */
-const below: (around: Located, segment: string) => Erased<Located | undefined> = Effect.fnUntraced(
-  function*(around: Located, segment: string) {
-    const { place, program, saver, thread } = around
-    const namespace = joinNamespace(around.namespace, segment)
-    const checkpoint = yield* Effect.fromResult(withInputRecords(program, place))
-    const task = plan(program, checkpoint).find((one) => one.place === segment)
-    const name = segment.split(/[:~]/)[0]!
-    const node = program.nodes[program.nodeNumber.get(name) ?? -1]
-    const body = node?.body
-    if (body?._tag !== "Graph") return undefined
-    const inside: Inside | undefined = task === undefined ? undefined : [place.id!, task.id]
-    const head = inside === undefined
-      ? Option.none()
-      : yield* saver.head(thread, placeKey(inside, namespace), around.branch)
-    const id = Option.isSome(head) ? head.value.id : place.graphs.get(namespace)
-    if (id === undefined) return undefined
-    const found = yield* load({ saver, thread }, body.program, namespace, id)
-    if (Option.isNone(found)) return undefined
-    return {
-      saver,
-      thread,
-      program: body.program,
-      namespace,
-      path: [...around.path, segment],
-      ...found.value,
-      isHead: Option.isSome(head),
-      inside,
-      branch: around.branch,
-      around: task === undefined ? around.around : [...around.around, { located: around, task }]
+const below: (around: Located, segment: string, called: Program | undefined) => Erased<Located | undefined> = Effect
+  .fnUntraced(
+    function*(around: Located, segment: string, called: Program | undefined) {
+      const { place, program, saver, thread } = around
+      const namespace = joinNamespace(around.namespace, segment)
+      const checkpoint = yield* Effect.fromResult(withInputRecords(program, place))
+      const tasks = plan(program, checkpoint)
+      const task = tasks.find((one) => one.place === segment) ??
+        tasks.find((one) => segment.startsWith(`${one.place}~`))
+      const body = program.nodes[program.nodeNumber.get(segment.split(":")[0]!) ?? -1]?.body
+      const own = body?._tag === "Graph" ? body.program : called
+      if (own === undefined) return undefined
+      const inside: Inside | undefined = task === undefined ? undefined : [place.id!, task.id]
+      const head = inside === undefined
+        ? Option.none()
+        : yield* saver.head(thread, placeKey(inside, namespace), around.branch)
+      const id = Option.isSome(head) ? head.value.id : place.graphs.get(namespace)
+      if (id === undefined) return undefined
+      const found = yield* load({ saver, thread }, own, namespace, id)
+      if (Option.isNone(found)) return undefined
+      return {
+        saver,
+        thread,
+        program: own,
+        namespace,
+        path: [...around.path, segment],
+        ...found.value,
+        isHead: Option.isSome(head),
+        inside,
+        branch: around.branch,
+        around: task === undefined ? around.around : [...around.around, { located: around, task }]
+      }
     }
-  }
-) as (around: Located, segment: string) => Erased<Located | undefined>
+  ) as (around: Located, segment: string, called: Program | undefined) => Erased<Located | undefined>
 
 /** Finds the graph at a path, where it stands in the current branch; at the root also a checkpoint of any branch. */
 export const locate: (
   program: Program,
   thread: string,
-  path: ReadonlyArray<string>,
+  where: At,
   id: string | undefined
 ) => Erased<Located> = Effect.fnUntraced(
-  function*(program: Program, thread: string, path: ReadonlyArray<string>, id: string | undefined) {
+  function*(program: Program, thread: string, { called, path }: At, id: string | undefined) {
     let at = yield* root(program, thread, path.length === 0 ? id : undefined)
-    for (const segment of path) {
-      const next = yield* below(at, segment)
+    for (const [index, segment] of path.entries()) {
+      const next = yield* below(at, segment, index === path.length - 1 ? called : undefined)
       if (next === undefined) return yield* new UnknownCheckpoint({ thread, checkpoint: undefined, path })
       at = next
     }
@@ -117,7 +126,7 @@ export const locate: (
     if (Option.isNone(found)) return yield* new UnknownCheckpoint({ thread, checkpoint: id, path })
     return { ...at, ...found.value, isHead: false }
   }
-) as (program: Program, thread: string, path: ReadonlyArray<string>, id: string | undefined) => Erased<Located>
+) as (program: Program, thread: string, where: At, id: string | undefined) => Erased<Located>
 
 // ---------------------------------------------------------------------------
 // Showing
@@ -237,11 +246,11 @@ const isFiltered = ({ branch, metadata, source, step }: HistoryFilter): boolean 
 export const history: (
   program: Program,
   thread: string,
-  path: ReadonlyArray<string>,
+  where: At,
   filter: HistoryFilter
 ) => Erased<ReadonlyArray<Snapshot<unknown>>> = Effect.fnUntraced(
-  function*(program: Program, thread: string, path: ReadonlyArray<string>, filter: HistoryFilter) {
-    const at = yield* locate(program, thread, path, undefined)
+  function*(program: Program, thread: string, where: At, filter: HistoryFilter) {
+    const at = yield* locate(program, thread, where, undefined)
     const { before, limit } = filter
     const rows = yield* at.saver.list(thread, at.namespace, { before, limit: isFiltered(filter) ? undefined : limit })
     yield* checkMetadata(thread, rows)
@@ -250,7 +259,9 @@ export const history: (
       chosen,
       (row) =>
         Effect.flatMap(load(at, at.program, at.namespace, row.id), (found) => {
-          if (Option.isNone(found)) return Effect.fail(new UnknownCheckpoint({ thread, checkpoint: row.id, path }))
+          if (Option.isNone(found)) {
+            return Effect.fail(new UnknownCheckpoint({ thread, checkpoint: row.id, path: where.path }))
+          }
           return snapshot({ ...at, ...found.value, isHead: false })
         })
     )
@@ -258,6 +269,6 @@ export const history: (
 ) as (
   program: Program,
   thread: string,
-  path: ReadonlyArray<string>,
+  where: At,
   filter: HistoryFilter
 ) => Erased<ReadonlyArray<Snapshot<unknown>>>

@@ -16,7 +16,7 @@ import { plan, sendIndex, type Task } from "../engine/plan.ts"
 import type { NodeProgram, Program } from "../engine/program.ts"
 import { handedUp, type Place, type TaskRecord } from "../engine/stored.ts"
 import { inputWrites, type Write, writesOf } from "../engine/writes.ts"
-import { locate, type Located } from "./inspect.ts"
+import { type At, locate, type Located } from "./inspect.ts"
 import { withInputRecords } from "./loop.ts"
 import { load, metadataOf, placeKey, Session, type Step, type ThreadRun } from "./session.ts"
 import type { Erased } from "./task.ts"
@@ -326,20 +326,20 @@ const newSession = (opened: Opened): Session =>
 export const update: (
   program: Program,
   thread: string,
-  path: ReadonlyArray<string>,
+  where: At,
   from: string | undefined,
   supersteps: ReadonlyArray<ReadonlyArray<Update>>
 ) => Erased<string> = Effect.fnUntraced(
   function*(
     program: Program,
     thread: string,
-    path: ReadonlyArray<string>,
+    where: At,
     from: string | undefined,
     supersteps: ReadonlyArray<ReadonlyArray<Update>>
   ) {
-    const opened = path.length === 0 ? yield* open(program, thread, from) : undefined
+    const opened = where.path.length === 0 ? yield* open(program, thread, from) : undefined
     const isNew = opened !== undefined && opened.row === undefined
-    const located = isNew ? undefined : yield* locate(program, thread, path, from)
+    const located = isNew ? undefined : yield* locate(program, thread, where, from)
     yield* Effect.fromResult(rehearsed(located?.program ?? program, (located ?? opened!).place, supersteps))
     const session = located === undefined ? newSession(opened!) : yield* openAt(located)
     const { program: own, namespace } = session
@@ -358,7 +358,7 @@ export const update: (
 ) as (
   program: Program,
   thread: string,
-  path: ReadonlyArray<string>,
+  where: At,
   from: string | undefined,
   supersteps: ReadonlyArray<ReadonlyArray<Update>>
 ) => Erased<string>
@@ -366,7 +366,7 @@ export const update: (
 /** Opens a branch at a checkpoint; gives the id of its first. */
 export const fork: (program: Program, thread: string, from: string | undefined) => Erased<string> = Effect.fnUntraced(
   function*(program: Program, thread: string, from: string | undefined) {
-    const located = yield* locate(program, thread, [], from)
+    const located = yield* locate(program, thread, { path: [], called: undefined }, from)
     const newest = yield* located.saver.head(thread, "")
     const branch = Option.isSome(newest) ? newest.value.branch + 1 : 1
     const session = yield* openAt({ ...located, branch, isHead: false })
