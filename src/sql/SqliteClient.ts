@@ -11,7 +11,9 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Pull from "effect/Pull"
 import * as Reactivity from "effect/reactivity/Reactivity"
+import * as Result from "effect/Result"
 import * as Schedule from "effect/Schedule"
+import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import * as SqlClient from "effect/sql/SqlClient"
@@ -93,6 +95,9 @@ const toSqlError = (operation: string, cause: unknown): SqlError => {
   })
 }
 
+const refuse = (message: string, cause: unknown): SqlError =>
+  new SqlError({ reason: new ConnectionError({ message, operation: "open", cause }) })
+
 const isLocked = (error: SqlError): boolean => error.reason._tag === "LockTimeoutError"
 
 // ---------------------------------------------------------------------------
@@ -112,8 +117,6 @@ const headerOf = (filename: string): string => {
 /** What is wrong with the file, seen without SQLite, which would make side files, or wait for a pipe. */
 const problemOf = (filename: string): SqlError | undefined => {
   if (filename === ":memory:" || filename === "" || filename.startsWith("file:")) return undefined
-  const refuse = (message: string, cause: unknown) =>
-    new SqlError({ reason: new ConnectionError({ message, operation: "open", cause }) })
   try {
     const stat = statSync(filename, { throwIfNoEntry: false })
     if (stat === undefined) return undefined
@@ -143,9 +146,31 @@ const configure = (db: DatabaseSync, config: SqliteConfig): void => {
   db.exec(`PRAGMA synchronous = ${mode === "wal" && config.synchronous !== "FULL" ? "NORMAL" : "FULL"}`)
 }
 
+const millis = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 2 ** 31 - 1 }))
+
+const isConfig = Schema.decodeUnknownResult(
+  Schema.Struct({
+    filename: Schema.String,
+    readonly: Schema.optional(Schema.Boolean),
+    synchronous: Schema.optional(Schema.Literals(["NORMAL", "FULL"])),
+    busyTimeoutMillis: Schema.optional(millis),
+    disableWAL: Schema.optional(Schema.Boolean),
+    prepareCacheSize: Schema.optional(Schema.Int)
+  }),
+  { reportInput: true }
+)
+
+/** What callers without types got wrong. */
+const wrongIn = (config: SqliteConfig): SqlError | undefined => {
+  const checked = isConfig(config)
+  return Result.isSuccess(checked)
+    ? undefined
+    : refuse(`cannot open a database: ${checked.failure.message}`, checked.failure)
+}
+
 const open = (config: SqliteConfig): Effect.Effect<DatabaseSync, SqlError> =>
   Effect.suspend(() => {
-    const problem = problemOf(config.filename)
+    const problem = wrongIn(config) ?? problemOf(config.filename)
     if (problem !== undefined) return Effect.fail(problem)
     let db: DatabaseSync | undefined
     try {
@@ -247,20 +272,25 @@ const streamRows = (db: DatabaseSync, sql: string, params: ReadonlyArray<unknown
       // An abandoned iterator would hold its read transaction open.
       (rows) => Effect.sync(() => void rows.return?.())
     ),
-    (rows) =>
-      Stream.fromPull(Effect.succeed(Effect.suspend((): Pull.Pull<Arr.NonEmptyReadonlyArray<unknown>, SqlError> => {
-        const chunk: Array<unknown> = []
-        try {
-          while (chunk.length < streamChunkSize) {
-            const next = rows.next()
-            if (next.done === true) break
-            chunk.push(next.value)
+    (rows) => {
+      // On Node 22 an iterator that is done begins again.
+      let isDone = false
+      return Stream.fromPull(
+        Effect.succeed(Effect.suspend((): Pull.Pull<Arr.NonEmptyReadonlyArray<unknown>, SqlError> => {
+          const chunk: Array<unknown> = []
+          try {
+            while (!isDone && chunk.length < streamChunkSize) {
+              const next = rows.next()
+              isDone = next.done === true
+              if (!isDone) chunk.push(next.value)
+            }
+          } catch (cause) {
+            return Effect.fail(toSqlError("execute", cause))
           }
-        } catch (cause) {
-          return Effect.fail(toSqlError("execute", cause))
-        }
-        return Arr.isArrayNonEmpty(chunk) ? Effect.succeed(chunk) : Cause.done()
-      })))
+          return Arr.isArrayNonEmpty(chunk) ? Effect.succeed(chunk) : Cause.done()
+        }))
+      )
+    }
   ))
 
 const connectionOf = (db: DatabaseSync, cacheSize: number): Connection => {
@@ -309,7 +339,8 @@ const connectionOf = (db: DatabaseSync, cacheSize: number): Connection => {
  * (`BEGIN IMMEDIATE`), so that what it read still holds when it writes. One connection serves all fibers in turn.
  *
  * Fails with `SqlError` when the file cannot be opened, is a directory, or is no database; the file is then as it was.
- * A text of several statements runs only the first. Rows have no prototype.
+ * A text of several statements runs only the first. Rows have no prototype. Node 22 reads a text that holds a NUL only up to it: read
+ * `CAST(… AS BLOB)` there.
  *
  * @category constructors
  * @since 0.1.0

@@ -12,18 +12,20 @@ import * as GlobalFlag from "effect/cli/GlobalFlag"
 import * as Prompt from "effect/cli/Prompt"
 import * as TerminalCapabilities from "effect/cli/TerminalCapabilities"
 import * as Console from "effect/Console"
+import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Path from "effect/Path"
+import * as Runtime from "effect/Runtime"
 import * as Stream from "effect/Stream"
-import * as Terminal from "effect/Terminal"
 import { createHash } from "node:crypto"
-import { Command } from "superstep"
+import { Command, type State } from "superstep"
 import * as SqlCheckpointer from "superstep/sql/SqlCheckpointer"
-import { audit, WriteReport } from "./Audit.ts"
+import { type Audit, audit, stale, WriteReport } from "./Audit.ts"
 import * as Progress from "./Progress.ts"
+import { toMarkdown, visible } from "./Report.ts"
 
 /** What the arguments come to. */
 interface Settings {
@@ -44,6 +46,23 @@ const plural = (count: number, noun: string): string => `${count} ${noun}${count
 
 const counted = (findings: number, pages: number): string =>
   `${plural(findings, "finding")} in ${plural(pages, "page")}`
+
+/** What a command ends with, besides 130 for Ctrl-C. */
+const exitCodes =
+  "Exit codes: 0 when the audit is finished or waits for an answer, 1 when something was refused or failed, " +
+  "2 when another run of the same audit came first."
+
+/** Another run has committed to the thread, begun it anew, or answered its question. */
+class Overtaken extends Data.TaggedError("Overtaken")<{}> {
+  override readonly [Runtime.errorExitCode] = 2
+  override get message(): string {
+    return "Another audit of this folder is running, and came first. Nothing is lost: " +
+      "when it has ended, run the command again to see where the audit stands."
+  }
+  override get [CliError.userMessage](): string {
+    return this.message
+  }
+}
 
 const refuse = (userMessage: string) => Effect.fail(new CliError.UserError({ cause: userMessage, userMessage }))
 
@@ -71,40 +90,84 @@ const run = Effect.fnUntraced(function*({ folder, report, thread }: Settings) {
   return count > 0
 })
 
-/** The answer: given with the command, asked on the terminal, or left for another time. */
-const answer = Effect.fnUntraced(function*(settings: Settings, { findings, pages, path }: Question) {
-  if (settings.isReportNamed && path !== settings.report) {
-    return yield* refuse(`This audit was begun to write ${path}. For another report begin anew, with --fresh.`)
-  }
-  if (Option.isSome(settings.answer)) return settings.answer
-  const question = `${counted(findings, pages)}. Write ${path}?`
+type Known = State.Type<typeof Audit>
+
+/** Where the thread stands after a run: at a question, or at its end. */
+const asked = (going: ReturnType<ReturnType<typeof audit.thread>["continue"]>) =>
+  going.pipe(
+    Effect.as(Option.none<Question>()),
+    Effect.catchTag("GraphInterrupt", ({ requests }) => Effect.succeedSome(requests[0]!.payload))
+  )
+
+/** Says which pages the audit no longer tells the truth of. */
+const warn = Effect.fnUntraced(function*(known: Known) {
+  const pages = yield* stale(known)
+  if (pages.length === 0) return
+  const [first, ...others] = pages
+  const named = others.length === 0 ? visible(first!) : `${visible(first!)} and ${plural(others.length, "other")}`
+  yield* Console.log(`No longer as it was when it was checked: ${named}. --fresh begins anew.`)
+})
+
+/** The answer, a path or `null`: given with the command, asked on the terminal, or left for another time. */
+const answer = Effect.fnUntraced(function*(settings: Settings, { findings, pages, path, problem }: Question) {
+  const target = settings.isReportNamed ? settings.report : path
+  if (Option.isSome(settings.answer)) return Option.some(settings.answer.value ? target : null)
+  if (problem !== null) yield* Console.log(`${path} could not be written: ${problem}`)
+  const question = `${counted(findings, pages)}. Write ${target}?`
   const { canPrompt } = yield* TerminalCapabilities.TerminalCapabilities
-  if (canPrompt) return Option.some(yield* Prompt.run(Prompt.Confirm({ message: question, initial: false })))
+  if (canPrompt) {
+    const isWanted = yield* Prompt.run(Prompt.Confirm({ message: question, initial: false }))
+    return Option.some(isWanted ? target : null)
+  }
   yield* Console.log(`${question}\nThe audit waits for the answer: run the command again with --yes or --no`)
-  return Option.none<boolean>()
+  return Option.none<string | null>()
+})
+
+const say = ({ findings, pages }: Known["summary"], outcome: string) =>
+  Console.log(`${counted(findings.length, pages)}. ${outcome}.`)
+
+/** What a finished audit has come to. Its report may have met with anything since. */
+const recall = Effect.fnUntraced(function*({ summary, written }: Known) {
+  if (written === null) return yield* say(summary, "No report written")
+  const files = yield* FileSystem.FileSystem
+  const text = yield* Effect.orElseSucceed(files.readFileString(written), () => undefined)
+  const since = text === toMarkdown(summary) ? "" : ", which is gone or has changed since"
+  yield* say(summary, `Written to ${written}${since}`)
 })
 
 const work = Effect.fnUntraced(function*(settings: Settings) {
   const thread = audit.thread(settings.thread)
   if (settings.isFresh) yield* thread.delete
   const hadWork = yield* run(settings)
-  // Where the thread stands, whoever brought it there: at its end, or at the question.
-  const result = yield* Effect.catchTag(
-    Effect.asSome(thread.continue()),
-    "GraphInterrupt",
-    Effect.fnUntraced(function*({ requests }) {
-      const given = yield* answer(settings, requests[0]!.payload)
-      return Option.isNone(given)
-        ? Option.none()
-        : Option.some(yield* thread.resume(WriteReport.reply(given.value)))
-    })
-  )
-  if (Option.isNone(result)) return
-  const { report, summary, written } = result.value
-  yield* Console.log(
-    `${counted(summary.findings.length, summary.pages)}. ${written ? `Written to ${report}` : "No report written"}.`
-  )
-  if (!hadWork) yield* Console.log("That was an earlier run; --fresh begins anew.")
+  const { values } = yield* thread.state()
+  if (values.root !== settings.folder) {
+    return yield* refuse(
+      `This thread is the audit of ${values.root}. Give another --thread, or begin anew with --fresh.`
+    )
+  }
+  yield* warn(values)
+  let question = yield* asked(thread.continue())
+  if (Option.isNone(question)) {
+    const isWanted = Option.getOrElse(settings.answer, () => settings.isReportNamed)
+    if (!isWanted) {
+      yield* recall(values)
+      if (!hadWork) {
+        yield* Console.log("An earlier run has finished this audit: --yes writes its report, --fresh begins anew.")
+      }
+      return
+    }
+    question = yield* asked(thread.invoke(Command.make({ goto: "ask" })))
+  }
+  const given = yield* answer(settings, Option.getOrThrow(question))
+  if (Option.isNone(given)) return
+  const again = yield* asked(thread.resume(WriteReport.reply(given.value)))
+  if (Option.isSome(again)) {
+    return yield* refuse(
+      `${again.value.path} could not be written: ${again.value.problem}\n` +
+        "The audit still waits for the answer: run the command again with --yes, --report <another file> or --no."
+    )
+  }
+  yield* say(values.summary, given.value === null ? "No report written" : `Written to ${given.value}`)
 })
 
 // ---------------------------------------------------------------------------
@@ -118,7 +181,7 @@ const parameters = {
   ),
   yes: Flag.Boolean("yes").pipe(
     Flag.withAlias("y"),
-    Flag.withDescription("Answer the question: write the report"),
+    Flag.withDescription("Answer the question: write the report, even if the audit has long been finished"),
     Flag.withDefault(false)
   ),
   no: Flag.Boolean("no").pipe(
@@ -131,7 +194,7 @@ const parameters = {
     Flag.withDefault(false)
   ),
   report: Flag.String("report").pipe(
-    Flag.withDescription("The report to write (default: report.md)"),
+    Flag.withDescription("The report to write (default: report.md); of an audit that is finished too"),
     Flag.optional
   ),
   database: Flag.String("database").pipe(
@@ -144,19 +207,38 @@ const parameters = {
   )
 }
 
+/** Where the command was called. npm runs scripts in the folder of the package, and says where that was. */
+const here = (path: Path.Path): string => {
+  const { INIT_CWD, npm_lifecycle_event } = process.env
+  return path.resolve(npm_lifecycle_event === "start" && INIT_CWD !== undefined ? INIT_CWD : ".")
+}
+
+/** Refuses a path that no report can be written to, as far as this can be told beforehand. */
+const checkReport = Effect.fnUntraced(function*(report: string) {
+  const files = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const typeOf = (file: string) => Effect.option(Effect.map(files.stat(file), ({ type }) => type))
+  const own = yield* typeOf(report)
+  if (Option.contains(own, "Directory")) return yield* refuse(`${report} is a folder, and no file for a report.`)
+  const parent = path.dirname(report)
+  if (!Option.contains(yield* typeOf(parent), "Directory")) {
+    return yield* refuse(`${parent} is no folder for a report.`)
+  }
+  const target = Option.isSome(own) ? report : parent
+  yield* Effect.catch(files.access(target, { writable: true }), () => refuse(`${target} may not be written to.`))
+})
+
 /** Checks everything before anything is made or changed. */
 const settle = Effect.fnUntraced(function*(given: CliCommand.Command.Config.Infer<typeof parameters>) {
   const files = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   if (given.yes && given.no) return yield* refuse("--yes and --no exclude each other.")
-  const folder = path.resolve(given.folder)
+  const from = here(path)
+  const folder = path.resolve(from, given.folder)
   yield* Effect.catch(files.readDirectory(folder), () => refuse(`${folder} is no folder that can be read.`))
-  const report = path.resolve(Option.getOrElse(given.report, () => "report.md"))
-  yield* Effect.catch(
-    files.access(path.dirname(report), { writable: true }),
-    () => refuse(`${path.dirname(report)} is no folder for a report.`)
-  )
-  const kept = path.resolve(".superstep")
+  const report = path.resolve(from, Option.getOrElse(given.report, () => "report.md"))
+  yield* checkReport(report)
+  const kept = path.resolve(from, ".superstep")
   if (Option.isNone(given.database)) yield* files.makeDirectory(kept, { recursive: true })
   // Readable, short enough for a thread however deep the folder lies, and another one for every folder.
   const digest = createHash("sha256").update(folder).digest("hex").slice(0, 16)
@@ -164,7 +246,7 @@ const settle = Effect.fnUntraced(function*(given: CliCommand.Command.Config.Infe
     folder,
     database: Option.match(given.database, {
       onNone: () => path.join(kept, "audit.sqlite"),
-      onSome: (file) => path.resolve(file)
+      onSome: (file) => path.resolve(from, file)
     }),
     thread: Option.getOrElse(given.thread, () => `${path.basename(folder)}-${digest}`),
     report,
@@ -174,11 +256,26 @@ const settle = Effect.fnUntraced(function*(given: CliCommand.Command.Config.Infe
   } satisfies Settings
 })
 
+type Failure = Effect.Error<ReturnType<typeof settle> | ReturnType<typeof work>>
+
 /** Whatever goes wrong, one clear message. Ctrl-C at the question is no error: the audit waits. */
-const told = (error: Error) =>
-  Terminal.isQuitError(error)
-    ? error
-    : new CliError.UserError({ cause: error, userMessage: error.message })
+const told = (error: Failure) => {
+  switch (error._tag) {
+    case "QuitError":
+      return error
+    case "ThreadConflict":
+    case "ThreadDeleted":
+    case "InvalidReply": // The reply fits the question that was asked here, but that is no longer what the thread asks.
+      return new Overtaken()
+    case "CheckpointError": {
+      const isOld = error.reason === "Decode" || error.reason === "Graph"
+      const hint = isOld ? ". Another version of this audit may have stored it: --fresh begins anew" : ""
+      return new CliError.UserError({ cause: error, userMessage: `${error.message}${hint}` })
+    }
+    default:
+      return new CliError.UserError({ cause: error, userMessage: error.message })
+  }
+}
 
 /** The command. */
 export const command = CliCommand.make("npm start --", parameters, (given) =>
@@ -187,7 +284,8 @@ export const command = CliCommand.make("npm start --", parameters, (given) =>
     yield* Effect.provide(work(settings), SqlCheckpointer.layerSqlite({ filename: settings.database }))
   }).pipe(Effect.mapError(told))).pipe(CliCommand.withDescription(
     "Audits every Markdown page below a folder: broken links and anchors, skipped heading levels, code that does not parse. " +
-      "The work is kept as it is done: stop it in whatever way, and the same command goes on where it was."
+      "The work is kept as it is done: stop it in whatever way, and the same command goes on where it was. " +
+      exitCodes
   ))
 
 /** Of what the CLI library offers: help and version, and for a bad command line a message without the whole help. */

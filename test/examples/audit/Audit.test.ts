@@ -3,7 +3,7 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Layer } from "effect"
 import * as Checkpointer from "superstep/Checkpointer"
-import { audit, WriteReport } from "../../../docs/examples/audit/Audit.ts"
+import { audit, stale, WriteReport } from "../../../docs/examples/audit/Audit.ts"
 import { faulty, report, temporary, write } from "./Folders.ts"
 
 const live = <E>(name: string, test: Effect.Effect<void, E, Layer.Success<typeof services> | Scoped>) =>
@@ -28,14 +28,14 @@ describe("audit", () => {
       yield* write(root, faulty)
       const path = `${root}/report.md`
       const thread = audit.thread("t")
-      const question = [{ path, pages: 2, findings: 4 }]
+      const question = [{ path, pages: 2, findings: 4, problem: null }]
       assert.deepStrictEqual(yield* paused(thread, root, path), question)
       // Asked again, it asks the same, and has written nothing.
       assert.deepStrictEqual(yield* paused(thread, root, path), question)
       assert.isFalse(yield* files.exists(path))
-      const done = yield* thread.resume(WriteReport.reply(true))
+      const done = yield* thread.resume(WriteReport.reply(path))
       assert.strictEqual(yield* files.readFileString(path), report)
-      assert.deepStrictEqual([done.report, done.written], [path, true])
+      assert.strictEqual(done.written, path)
       // A finished thread gives its result, whatever has become of the folder.
       yield* files.remove(`${root}/a.md`)
       assert.deepStrictEqual(yield* thread.start({ root, report: path }), done)
@@ -49,8 +49,8 @@ describe("audit", () => {
       yield* write(root, { ...faulty, "report.md": "[broken](nowhere)" })
       const thread = audit.thread("t")
       yield* paused(thread, root, `${root}/report.md`)
-      const { summary, written } = yield* thread.resume(WriteReport.reply(false))
-      assert.deepStrictEqual([summary.pages, written], [2, false])
+      const { summary, written } = yield* thread.resume(WriteReport.reply(null))
+      assert.deepStrictEqual([summary.pages, written], [2, null])
       assert.strictEqual(yield* files.readFileString(`${root}/report.md`), "[broken](nowhere)")
     })
   )
@@ -58,7 +58,9 @@ describe("audit", () => {
     "asks about a folder without pages too",
     Effect.gen(function*() {
       const root = yield* temporary
-      assert.deepStrictEqual(yield* paused(audit.thread("t"), root, "r"), [{ path: "r", pages: 0, findings: 0 }])
+      assert.deepStrictEqual(yield* paused(audit.thread("t"), root, "r"), [
+        { path: "r", pages: 0, findings: 0, problem: null }
+      ])
     })
   )
   live(
@@ -72,11 +74,48 @@ describe("audit", () => {
       const stopped = yield* Effect.flip(thread.invoke({ root, report: "r" }, { before: ["check"] }))
       assert.strictEqual(stopped._tag, "GraphBreakpoint")
       yield* files.remove(`${root}/a.md`)
-      assert.deepStrictEqual(yield* paused(thread, root, "r"), [{ path: "r", pages: 2, findings: 1 }])
+      assert.deepStrictEqual(yield* paused(thread, root, "r"), [{ path: "r", pages: 2, findings: 1, problem: null }])
       const { values } = yield* thread.state()
       assert.deepStrictEqual(values.summary.findings, [
         { file: "a.md", line: 1, kind: "unreadable-page", message: "it cannot be read" }
       ])
+    })
+  )
+  live(
+    "asks again where to write when the report cannot be written, and says why",
+    Effect.gen(function*() {
+      const files = yield* FileSystem.FileSystem
+      const root = yield* temporary
+      yield* write(root, faulty)
+      const [nowhere, path] = [`${root}/nowhere/r.md`, `${root}/r.md`]
+      const thread = audit.thread("t")
+      yield* paused(thread, root, nowhere)
+      const failure = yield* Effect.flip(thread.resume(WriteReport.reply(nowhere)))
+      if (failure._tag !== "GraphInterrupt") return assert.fail(failure.message)
+      const { path: again, problem } = failure.requests[0]!.payload
+      assert.strictEqual(again, nowhere)
+      assert.match(problem ?? "", /^ENOENT: no such file or directory/)
+      assert.strictEqual((yield* thread.resume(WriteReport.reply(path))).written, path)
+      assert.strictEqual(yield* files.readFileString(path), report)
+    })
+  )
+  live(
+    "knows which pages changed, came or went, and which link to what came or went",
+    Effect.gen(function*() {
+      const files = yield* FileSystem.FileSystem
+      const root = yield* temporary
+      const names = ["changed.md", "gone.md", "links.md", "same.md"]
+      yield* write(root, { ...Object.fromEntries(names.map((name) => [name, "# A\n"])), "r.md": "", "x.png": "" })
+      yield* write(root, { "links.md": "![lost](x.png)\n" })
+      const thread = audit.thread("t")
+      yield* paused(thread, root, `${root}/r.md`)
+      const values = Effect.map(thread.state(), (state) => state.values)
+      assert.deepStrictEqual(yield* Effect.flatMap(values, stale), [])
+      yield* thread.resume(WriteReport.reply(`${root}/s.md`))
+      assert.deepStrictEqual(yield* Effect.flatMap(values, stale), [])
+      yield* write(root, { "changed.md": "# B\n", "new.md": "", "unlinked.png": "" })
+      yield* Effect.forEach(["gone.md", "x.png"], (name) => files.remove(`${root}/${name}`))
+      assert.deepStrictEqual(yield* Effect.flatMap(values, stale), ["changed.md", "gone.md", "links.md", "new.md"])
     })
   )
   live(
