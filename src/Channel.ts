@@ -23,7 +23,7 @@ import * as Schema from "effect/Schema"
 import type * as Types from "effect/Types"
 import { InvalidUpdate, type InvalidUpdateReason } from "./GraphError.ts"
 import { decoding, encoding, keyOf, problemOf } from "./internal/codec.ts"
-import { freeze, seal } from "./internal/freeze.ts"
+import { freeze, freezeGiven, seal } from "./internal/freeze.ts"
 import type { Arrivals, BinaryOperatorAggregate, Cell, Delta, Finishing, Rule, Topic } from "./internal/rule.ts"
 
 const TypeId = "~superstep/Channel"
@@ -156,11 +156,8 @@ const make = <Value, Update, P extends Presence>(
  */
 export const isChannel = (u: unknown): u is Any => typeof u === "object" && u !== null && TypeId in u
 
-const given = <A>(initial: (() => A) | undefined): Option.Option<A> =>
-  initial === undefined ? Option.none() : Option.some(freeze(initial()))
-
 /**
- * Keeps the last value. Two writes in one superstep are refused, equal or not.
+ * Keeps the last value. Two writes in one superstep are refused, equal or not. `initial` is pure: it is called for each run.
  *
  * @category constructors
  * @since 0.1.0
@@ -172,7 +169,7 @@ export const lastValue: {
     options: { readonly initial: () => NoInfer<S["Type"]> }
   ): Channel<S["Type"], S["Type"], "initial">
 } = (value: AnySchema, options?: { readonly initial: () => unknown }) =>
-  make<never, unknown, never>({ _tag: "LastValue", initial: given(options?.initial) }, value)
+  make<never, unknown, never>({ _tag: "LastValue", initial: options?.initial }, value)
 
 /**
  * Keeps the last of several equal values, and is empty after a superstep in which nobody wrote it.
@@ -256,7 +253,7 @@ export const reducer = <V extends AnySchema, U extends AnySchema = V>(options: {
   make(
     {
       _tag: "BinaryOperatorAggregate",
-      initial: given(options.initial),
+      initial: options.initial,
       reduce: options.reduce as (value: unknown, update: unknown) => unknown,
       appends: false
     },
@@ -277,7 +274,7 @@ export const reduced = <S extends AnySchema>(
   make(
     {
       _tag: "BinaryOperatorAggregate",
-      initial: Option.some(freeze(reducer.initialValue)),
+      initial: () => reducer.initialValue,
       reduce: reducer.combine as (value: unknown, update: unknown) => unknown,
       appends: false
     },
@@ -297,7 +294,7 @@ export const combined = <S extends AnySchema>(
   make(
     {
       _tag: "BinaryOperatorAggregate",
-      initial: Option.none(),
+      initial: undefined,
       reduce: combiner.combine as (value: unknown, update: unknown) => unknown,
       appends: false
     },
@@ -322,7 +319,7 @@ export const append = <S extends AnySchema>(
   make(
     {
       _tag: "BinaryOperatorAggregate",
-      initial: Option.some(freeze([])),
+      initial: () => [],
       reduce: concat,
       appends: true
     },
@@ -358,7 +355,7 @@ export const delta = <V extends AnySchema, U extends AnySchema = V>(options: {
   return make(
     {
       _tag: "Delta",
-      initial: freeze(options.initial()),
+      initial: options.initial,
       reduce: options.reduce as (value: unknown, updates: ReadonlyArray<unknown>) => unknown,
       snapshotFrequency
     },
@@ -427,7 +424,7 @@ const ArrivalsSchema = Schema.Struct({
 const none: Cell = Option.none()
 
 /**
- * The cell of a channel before any write.
+ * The cell of a channel before any write. An initial value is made anew.
  *
  * @category reading
  * @since 0.1.0
@@ -436,9 +433,8 @@ export const empty = (rule: Rule): Cell => {
   switch (rule._tag) {
     case "LastValue":
     case "BinaryOperatorAggregate":
-      return rule.initial
     case "Delta":
-      return Option.some(rule.initial)
+      return rule.initial === undefined ? none : Option.some(freezeGiven(rule.initial()))
     case "LastValueAfterFinish":
     case "AnyValue":
     case "EphemeralValue":
@@ -601,7 +597,7 @@ const updateAggregate = (
 const updateDelta = (channel: string, rule: Delta, cell: Cell, writes: ReadonlyArray<unknown>): Updated => {
   if (writes.length === 0) return Result.succeed(cell)
   return Result.flatMap(splitOverwrite(channel, writes), ({ over, rest }) => {
-    const value = Option.isSome(over) ? over.value : Option.isSome(cell) ? cell.value : rule.initial
+    const value = Option.isSome(over) ? over.value : Option.getOrElse(cell, rule.initial)
     return rest.length === 0
       ? held(value)
       : reducing(channel, () => rule.reduce(value, Object.freeze(rest.map(freeze))))

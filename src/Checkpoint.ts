@@ -85,6 +85,8 @@ export interface HeadRow {
   readonly id: string
   /** Names the run attempt that committed it. */
   readonly owner: string
+  /** Tells the thread from one of the same id that was deleted: the owner of its first commit. */
+  readonly life: string
 }
 
 /**
@@ -101,12 +103,25 @@ export interface Saved {
 }
 
 /**
- * What is stored at once when a superstep ends.
+ * What tasks have produced, stored at once while their superstep runs.
  *
  * @category stored rows
  * @since 0.1.0
  */
-export interface Commit {
+export interface Put {
+  readonly namespace: string
+  readonly tasks: ReadonlyArray<TaskRow>
+  /** The life of the thread that they belong to. */
+  readonly life: string
+}
+
+/**
+ * A checkpoint, and the head that moves to it.
+ *
+ * @category stored rows
+ * @since 0.1.0
+ */
+export interface Move {
   readonly namespace: string
   readonly checkpoint: CheckpointRow
   /** Rows of tasks, beside the checkpoints they name. */
@@ -117,7 +132,20 @@ export interface Commit {
    * no conflict: ids derive from what they name, so another runner has stored the same.
    */
   readonly expected: string | undefined
+}
+
+/**
+ * What is stored at once when a superstep ends.
+ *
+ * @category stored rows
+ * @since 0.1.0
+ */
+export interface Commit extends Move {
+  /** The graphs inside its tasks that move with it. */
+  readonly inside: ReadonlyArray<Move>
   readonly owner: string
+  /** The life of the thread that it belongs to; none if the thread begins with it. */
+  readonly life: string | undefined
 }
 
 /**

@@ -8,8 +8,8 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import type { CheckpointRow, Commit, HeadRow, Saved, TaskRow } from "./Checkpoint.ts"
-import { type CheckpointError, ThreadConflict } from "./GraphError.ts"
+import type { CheckpointRow, Commit, HeadRow, Move, Put, Saved, TaskRow } from "./Checkpoint.ts"
+import { type CheckpointError, ThreadConflict, ThreadDeleted } from "./GraphError.ts"
 
 /**
  * Which checkpoints to list: newest first.
@@ -46,18 +46,25 @@ export interface CheckpointerShape {
   ) => Effect.Effect<ReadonlyArray<CheckpointRow>, CheckpointError>
   /**
    * Stores what tasks have produced. A row that is `done` is kept, and so is one of the same or a later revision: where one
-   * stands already, it is returned in place of the new one. Rows are returned in the order given.
+   * stands already, it is returned in place of the new one. Rows are returned in the order given. Fails if the thread has
+   * another life, or none.
    */
   readonly putTasks: (
     thread: string,
-    namespace: string,
-    rows: ReadonlyArray<TaskRow>
-  ) => Effect.Effect<ReadonlyArray<TaskRow>, CheckpointError>
+    put: Put
+  ) => Effect.Effect<ReadonlyArray<TaskRow>, CheckpointError | ThreadDeleted>
   /**
-   * Stores a checkpoint and moves the head of its place to it, at once, if the head is the expected one. A commit whose head is
-   * in place already, by the same owner, succeeds again; so does one of a graph inside a task whose checkpoint is stored already.
+   * Stores a checkpoint and moves the head of its place to it, if the head is the expected one, and the same for the graphs inside:
+   * all at once, or nothing. A move whose head is in place already, by the same owner, succeeds again; so does one of a graph inside
+   * a task whose checkpoint is stored already.
+   *
+   * A commit without a life begins the thread, whose life is then named by its owner: it fails if the thread has begun. What was
+   * stored before the root's first checkpoint is no beginning. Any other commit fails if the thread has another life, or none.
    */
-  readonly commit: (thread: string, commit: Commit) => Effect.Effect<void, CheckpointError | ThreadConflict>
+  readonly commit: (
+    thread: string,
+    commit: Commit
+  ) => Effect.Effect<void, CheckpointError | ThreadConflict | ThreadDeleted>
   /** Removes everything of a thread. */
   readonly deleteThread: (thread: string) => Effect.Effect<void, CheckpointError>
   /** Ids of the threads, in the order in which they began. */
@@ -72,19 +79,30 @@ export interface CheckpointerShape {
  */
 export class Checkpointer extends Context.Service<Checkpointer, CheckpointerShape>()("superstep/Checkpointer") {}
 
+type Head = Omit<HeadRow, "life">
+
 /** What the memory layer keeps of one thread. */
 interface Kept {
+  life: string
   readonly checkpoints: Map<string, CheckpointRow>
   /** By namespace: ids in the order in which they were stored. */
   readonly order: Map<string, Array<string>>
   readonly tasks: Map<string, Map<string, TaskRow>>
-  readonly heads: Map<string, HeadRow>
+  readonly heads: Map<string, Head>
 }
+
+const begun = (life: string): Kept => ({
+  life,
+  checkpoints: new Map(),
+  order: new Map(),
+  tasks: new Map(),
+  heads: new Map()
+})
 
 const keyOf = (...parts: ReadonlyArray<string>): string => JSON.stringify(parts)
 
-const newest = (kept: Kept, place: string): HeadRow | undefined => {
-  let found: HeadRow | undefined
+const newest = (kept: Kept, place: string): Head | undefined => {
+  let found: Head | undefined
   for (const head of kept.heads.values()) {
     if (head.place === place && (found === undefined || head.branch > found.branch)) found = head
   }
@@ -118,17 +136,35 @@ const putTask = (kept: Kept, namespace: string, row: TaskRow): TaskRow => {
   return row
 }
 
-/** Refuses a commit whose head is not the expected one; `undefined` lets it through. */
-const commitTo = (kept: Kept, thread: string, commit: Commit): ThreadConflict | undefined => {
-  const { checkpoint, expected, namespace, owner, place } = commit
-  const key = keyOf(String(checkpoint.branch), place)
-  const head = kept.heads.get(key)
-  if (head !== undefined && head.id === checkpoint.id && head.owner === owner) return undefined
-  if (head?.id !== expected) {
-    if (place !== "" && kept.checkpoints.has(keyOf(namespace, checkpoint.id))) return undefined
-    return new ThreadConflict({ thread, branch: checkpoint.branch, expected, found: head?.id })
-  }
-  for (const row of commit.tasks) putTask(kept, namespace, row)
+/** Refuses a commit to another life of the thread; `undefined` lets it through. */
+const misplaced = (kept: Kept, thread: string, commit: Commit): ThreadConflict | ThreadDeleted | undefined => {
+  const { checkpoint, expected, life, owner } = commit
+  if (kept.life === (life ?? owner)) return undefined
+  if (life !== undefined) return new ThreadDeleted({ thread })
+  const found = newest(kept, "")
+  return found === undefined
+    ? undefined
+    : new ThreadConflict({ thread, branch: checkpoint.branch, expected, found: found.id })
+}
+
+const headKey = ({ checkpoint, place }: Move): string => keyOf(String(checkpoint.branch), place)
+
+/** Whether the head is at the checkpoint already, or has been. */
+const isDone = (kept: Kept, move: Move, owner: string): boolean => {
+  const { checkpoint, expected, namespace, place } = move
+  const head = kept.heads.get(headKey(move))
+  if (head !== undefined && head.id === checkpoint.id && head.owner === owner) return true
+  return head?.id !== expected && place !== "" && kept.checkpoints.has(keyOf(namespace, checkpoint.id))
+}
+
+/** Makes a move, or refuses it: then nothing has changed. */
+const tryMove = (kept: Kept, thread: string, move: Move, owner: string): ThreadConflict | undefined => {
+  const { checkpoint, expected, namespace, place } = move
+  if (isDone(kept, move, owner)) return undefined
+  const key = headKey(move)
+  const found = kept.heads.get(key)?.id
+  if (found !== expected) return new ThreadConflict({ thread, branch: checkpoint.branch, expected, found })
+  for (const row of move.tasks) putTask(kept, namespace, row)
   const row = keyOf(namespace, checkpoint.id)
   if (!kept.checkpoints.has(row)) {
     kept.checkpoints.set(row, checkpoint)
@@ -140,6 +176,28 @@ const commitTo = (kept: Kept, thread: string, commit: Commit): ThreadConflict | 
   return undefined
 }
 
+const copyOf = (kept: Kept): Kept => ({
+  life: kept.life,
+  checkpoints: new Map(kept.checkpoints),
+  order: new Map([...kept.order].map(([namespace, ids]) => [namespace, [...ids]])),
+  tasks: new Map([...kept.tasks].map(([key, rows]) => [key, new Map(rows)])),
+  heads: new Map(kept.heads)
+})
+
+/** The thread after a commit, or why it is refused. */
+const committed = (kept: Kept, thread: string, commit: Commit): Kept | ThreadConflict | ThreadDeleted => {
+  const misplacement = misplaced(kept, thread, commit)
+  if (misplacement !== undefined) return misplacement
+  // A single move changes all or nothing by itself.
+  const next = commit.inside.length === 0 ? kept : copyOf(kept)
+  for (const move of [commit, ...commit.inside]) {
+    const conflict = tryMove(next, thread, move, commit.owner)
+    if (conflict !== undefined) return conflict
+  }
+  next.life = commit.life ?? commit.owner
+  return next
+}
+
 /**
  * Keeps threads in memory, as the same encoded rows that a database would hold.
  *
@@ -148,16 +206,13 @@ const commitTo = (kept: Kept, thread: string, commit: Commit): ThreadConflict | 
  */
 export const makeMemory: Effect.Effect<CheckpointerShape> = Effect.sync(() => {
   const threads = new Map<string, Kept>()
-  const keptOf = (thread: string): Kept =>
-    threads.get(thread) ?? { checkpoints: new Map(), order: new Map(), tasks: new Map(), heads: new Map() }
   return Checkpointer.of({
     head: (thread, place, branch) =>
       Effect.sync(() => {
         const kept = threads.get(thread)
         if (kept === undefined) return Option.none()
-        return Option.fromUndefinedOr(
-          branch === undefined ? newest(kept, place) : kept.heads.get(keyOf(String(branch), place))
-        )
+        const head = branch === undefined ? newest(kept, place) : kept.heads.get(keyOf(String(branch), place))
+        return head === undefined ? Option.none() : Option.some({ ...head, life: kept.life })
       }),
     get: (thread, namespace, id) =>
       Effect.sync(() => {
@@ -175,17 +230,19 @@ export const makeMemory: Effect.Effect<CheckpointerShape> = Effect.sync(() => {
         const ids = order.slice(Math.max(0, limit === undefined ? 0 : end - limit), end)
         return ids.toReversed().map((id) => kept!.checkpoints.get(keyOf(namespace, id))!)
       }),
-    putTasks: (thread, namespace, rows) =>
-      Effect.sync(() => {
-        const kept = keptOf(thread)
-        threads.set(thread, kept)
-        return rows.map((row) => putTask(kept, namespace, row))
+    putTasks: (thread, { life, namespace, tasks }) =>
+      Effect.suspend(() => {
+        const kept = threads.get(thread)
+        return kept?.life === life
+          ? Effect.succeed(tasks.map((row) => putTask(kept, namespace, row)))
+          : Effect.fail(new ThreadDeleted({ thread }))
       }),
     commit: (thread, commit) =>
       Effect.suspend(() => {
-        const kept = keptOf(thread)
-        const conflict = commitTo(kept, thread, commit)
-        if (conflict !== undefined) return Effect.fail(conflict)
+        const known = threads.get(thread)
+        if (known === undefined && commit.life !== undefined) return Effect.fail(new ThreadDeleted({ thread }))
+        const kept = committed(known ?? begun(commit.owner), thread, commit)
+        if ("_tag" in kept) return Effect.fail(kept)
         threads.set(thread, kept)
         return Effect.void
       }),

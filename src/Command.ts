@@ -56,12 +56,13 @@ export interface Any extends Command<unknown, string | Send.Any> {}
 const Proto = { [TypeId]: TypeId, _tag: "Command" }
 
 /**
- * Whether a value is a command.
+ * Whether a value is a command. Data from outside never is: a command is known by its prototype.
  *
  * @category guards
  * @since 0.1.0
  */
-export const isCommand = (u: unknown): u is Any => typeof u === "object" && u !== null && TypeId in u
+export const isCommand = (u: unknown): u is Any =>
+  typeof u === "object" && u !== null && TypeId in u && !Object.hasOwn(u, TypeId)
 
 /** One target, or several. */
 type Targets = string | Send.Any | ReadonlyArray<string | Send.Any>
@@ -114,10 +115,10 @@ export const parent = <const G extends Targets = never, U extends object = {}>(
  * @category models
  * @since 0.1.0
  */
-export class Resume<out R extends Reply.Any> extends Data.TaggedClass("Resume")<{
+export class Resume<out R extends Reply.Any, out Update, out Goto> extends Data.TaggedClass("Resume")<{
   readonly replies: ReadonlyArray<R>
-  readonly update: object
-  readonly goto: ReadonlyArray<string | Send.Any>
+  readonly update: Update
+  readonly goto: ReadonlyArray<Goto>
 }> {}
 
 /**
@@ -126,14 +127,14 @@ export class Resume<out R extends Reply.Any> extends Data.TaggedClass("Resume")<
  * @category constructors
  * @since 0.1.0
  */
-export const resume = <R extends Reply.Any>(
+export const resume = <R extends Reply.Any, const G extends Targets = never, U extends object = {}>(
   replies: R | ReadonlyArray<R>,
-  options?: { readonly update?: object; readonly goto?: Targets }
-): Resume<R> =>
+  options?: { readonly update?: U; readonly goto?: G }
+): Resume<R, U, One<G>> =>
   new Resume({
     replies: Array.isArray(replies) ? replies as ReadonlyArray<R> : [replies as R],
-    update: options?.update ?? {},
-    goto: targets(options?.goto)
+    update: options?.update ?? {} as U,
+    goto: targets(options?.goto) as ReadonlyArray<One<G>>
   })
 
 /**

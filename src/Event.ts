@@ -7,6 +7,7 @@
 import type * as Effect from "effect/Effect"
 import type { PendingRequest, Source } from "./Checkpoint.ts"
 import type * as Command from "./Command.ts"
+import type { Steering } from "./GraphError.ts"
 import type * as State from "./State.ts"
 
 /**
@@ -18,16 +19,40 @@ import type * as State from "./State.ts"
 export type Mode = "values" | "updates" | "custom" | "tasks" | "checkpoints" | "debug"
 
 /**
+ * The path of the graph that is run.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Root = readonly []
+
+/**
+ * The path of a graph inside it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Inside = readonly [string, ...ReadonlyArray<string>]
+
+/**
  * Where an event comes from.
  *
  * @category models
  * @since 0.1.0
  */
-export interface Origin {
+export interface Origin<out Path extends ReadonlyArray<string> = ReadonlyArray<string>> {
   /** Segments of the namespace; empty at the root. */
-  readonly path: ReadonlyArray<string>
+  readonly path: Path
   readonly step: number
 }
+
+/**
+ * Whether an event comes from the graph that is run, whose types are known, and not from one inside it.
+ *
+ * @category guards
+ * @since 0.1.0
+ */
+export const isRoot = <E extends Origin>(event: E): event is Extract<E, Origin<Root>> => event.path.length === 0
 
 /**
  * The whole state after a superstep that changed it.
@@ -35,7 +60,7 @@ export interface Origin {
  * @category models
  * @since 0.1.0
  */
-export interface Values<out V> extends Origin {
+export interface Values<out V, out Path extends ReadonlyArray<string> = ReadonlyArray<string>> extends Origin<Path> {
   readonly mode: "values"
   readonly values: V
 }
@@ -46,7 +71,11 @@ export interface Values<out V> extends Origin {
  * @category models
  * @since 0.1.0
  */
-export interface Updates<out Node extends string, out Update> extends Origin {
+export interface Updates<
+  out Node extends string,
+  out Update,
+  out Path extends ReadonlyArray<string> = ReadonlyArray<string>
+> extends Origin<Path> {
   readonly mode: "updates"
   readonly node: Node
   readonly update: Update
@@ -60,7 +89,7 @@ export interface Updates<out Node extends string, out Update> extends Origin {
  * @category models
  * @since 0.1.0
  */
-export interface Custom extends Origin {
+export interface Custom<out Path extends ReadonlyArray<string> = ReadonlyArray<string>> extends Origin<Path> {
   readonly mode: "custom"
   readonly node: string
   readonly data: unknown
@@ -72,7 +101,7 @@ export interface Custom extends Origin {
  * @category models
  * @since 0.1.0
  */
-export interface TaskStarted extends Origin {
+export interface TaskStarted<out Path extends ReadonlyArray<string> = ReadonlyArray<string>> extends Origin<Path> {
   readonly mode: "tasks"
   readonly type: "started"
   readonly id: string
@@ -87,7 +116,7 @@ export interface TaskStarted extends Origin {
  * @category models
  * @since 0.1.0
  */
-export interface TaskEnded extends Origin {
+export interface TaskEnded<out Path extends ReadonlyArray<string> = ReadonlyArray<string>> extends Origin<Path> {
   readonly mode: "tasks"
   readonly type: "ended"
   readonly id: string
@@ -103,7 +132,9 @@ export interface TaskEnded extends Origin {
  * @category models
  * @since 0.1.0
  */
-export interface Checkpoints<out V> extends Origin {
+export interface Checkpoints<out V, out Path extends ReadonlyArray<string> = ReadonlyArray<string>>
+  extends Origin<Path>
+{
   readonly mode: "checkpoints"
   readonly checkpoint: string | undefined
   readonly parent: string | undefined
@@ -118,12 +149,12 @@ export interface Checkpoints<out V> extends Origin {
  * @category models
  * @since 0.1.0
  */
-export interface Debug<out V> extends Origin {
+export interface Debug<out V, out Path extends ReadonlyArray<string> = ReadonlyArray<string>> extends Origin<Path> {
   readonly mode: "debug"
   readonly type: "checkpoint" | "task" | "task_result"
   /** Milliseconds since the epoch. */
   readonly timestampMillis: number
-  readonly payload: TaskStarted | TaskEnded | Checkpoints<V>
+  readonly payload: TaskStarted<Path> | TaskEnded<Path> | Checkpoints<V, Path>
 }
 
 /**
@@ -132,7 +163,7 @@ export interface Debug<out V> extends Origin {
  * @category models
  * @since 0.1.0
  */
-export interface Paused extends Origin {
+export interface Paused extends Origin<Root> {
   readonly mode: "paused"
   readonly requests: ReadonlyArray<PendingRequest>
 }
@@ -155,6 +186,7 @@ export type Any =
 
 // oxlint-disable typescript/no-explicit-any
 type Out<X> = X extends Effect.Effect<infer A, any, any> ? A : X
+type Fail<X> = X extends Effect.Effect<any, infer E, any> ? E : never
 
 /**
  * Which events a stream shows.
@@ -162,10 +194,10 @@ type Out<X> = X extends Effect.Effect<infer A, any, any> ? A : X
  * @category models
  * @since 0.1.0
  */
-export interface StreamOptions<M extends Mode> {
+export interface StreamOptions<M extends Mode, Sub extends boolean = boolean> {
   readonly modes: ReadonlyArray<M>
-  /** Whether events of graphs inside this one are shown too. */
-  readonly subgraphs?: boolean
+  /** Whether events of graphs inside this one are shown too. Their types are not known here. */
+  readonly subgraphs?: Sub
 }
 
 /**
@@ -175,23 +207,66 @@ export interface StreamOptions<M extends Mode> {
  * @since 0.1.0
  */
 export type UpdatesOf<O> = {
-  [K in keyof O & string]: Updates<K, Shown<O[K]>>
+  [K in keyof O & string]: Updates<K, Shown<O[K]>, Root>
 }[keyof O & string]
 
-type Shown<X> = Out<X> extends infer A ? A extends Command.Command<infer U, any> ? U : A extends void ? undefined : A
-  : never
+/** A Command is shown by its update. */
+type ShownPart<A> = A extends Command.Command<infer U, any> ? U : A extends void ? undefined : A
+type ShownOutput<A> = A extends ReadonlyArray<infer B> ? Several<ShownPart<B>> : ShownPart<A>
+
+/** Several updates are shown as one record, or, where a key is written more than once, as a list of records. */
+type Several<U> = [U] extends [never] ? never : Merged<U> | ReadonlyArray<Merged<U>>
+type Merged<U> = { readonly [K in KeyOf<U>]?: At<U, K> }
+type KeyOf<U> = U extends unknown ? keyof U : never
+type At<U, K> = U extends unknown ? K extends keyof U ? U[K] : never : never
+
+/** What a graph that stands as a node hands up, with the updates of its commands for the parent. */
+type ShownGraph<Up, E> = Several<HandedUp<Up> | ParentUpdate<E>>
+type HandedUp<Up> = { readonly [K in keyof Up]?: Up[K] extends readonly [infer U, infer V] ? U | V : never }
+type ParentUpdate<E> = E extends Command.ParentCommand<infer U, any> ? U : never
+type Steered<E> = E extends Steering<Command.Command<infer U, any>> ? Several<U> : never
+
+type Shown<X> = X extends { readonly "~subgraph": infer Up } ? ShownGraph<Up, Fail<X>>
+  : ShownOutput<Out<X>> | Steered<Fail<X>>
 
 /**
- * What a stream emits, by mode.
+ * The events of a graph itself, by mode.
  *
  * @category type extractors
  * @since 0.1.0
  */
 export type Of<S extends State.Any, O, M extends Mode> = {
-  readonly values: Values<State.Output<S>>
+  readonly values: Values<State.Output<S>, Root>
   readonly updates: UpdatesOf<O>
-  readonly custom: Custom
-  readonly tasks: TaskStarted | TaskEnded
-  readonly checkpoints: Checkpoints<State.Type<S>>
-  readonly debug: Debug<State.Type<S>>
+  readonly custom: Custom<Root>
+  readonly tasks: TaskStarted<Root> | TaskEnded<Root>
+  readonly checkpoints: Checkpoints<State.Type<S>, Root>
+  readonly debug: Debug<State.Type<S>, Root>
 }[M]
+
+type Unknown = Readonly<Record<string, unknown>>
+
+/**
+ * The events of graphs inside a graph, by mode.
+ *
+ * @category type extractors
+ * @since 0.1.0
+ */
+export type OfInside<M extends Mode> = {
+  readonly values: Values<Unknown, Inside>
+  readonly updates: Updates<string, unknown, Inside>
+  readonly custom: Custom<Inside>
+  readonly tasks: TaskStarted<Inside> | TaskEnded<Inside>
+  readonly checkpoints: Checkpoints<Unknown, Inside>
+  readonly debug: Debug<Unknown, Inside>
+}[M]
+
+/**
+ * What a stream emits, by mode; with `subgraphs: true` also what graphs inside do.
+ *
+ * @category type extractors
+ * @since 0.1.0
+ */
+export type Streamed<S extends State.Any, O, M extends Mode, Sub extends boolean> =
+  | Of<S, O, M>
+  | (true extends Sub ? OfInside<M> : never)

@@ -8,8 +8,18 @@
  * @since 0.1.0
  */
 import * as Data from "effect/Data"
+import { each, quoted, say, shown } from "./internal/say.ts"
 
-const list = (names: ReadonlyArray<string>): string => names.map((name) => `"${name}"`).join(", ")
+const list = (names: ReadonlyArray<string>): string => each(names, (name) => say`"${name}"`).join(", ")
+
+const EngineTypeId = "~superstep/EngineError"
+
+/** The base of everything in `EngineError`. */
+const Failure = ((tag: string) => {
+  const Base = Data.TaggedError(tag)
+  Object.defineProperty(Base.prototype, EngineTypeId, { value: EngineTypeId })
+  return Base
+}) as typeof Data.TaggedError
 
 /**
  * Why a channel refused its writes.
@@ -26,6 +36,7 @@ export type InvalidUpdateReason =
   | "InvalidValue"
   | "NotAnUpdate"
   | "ReducerFailed"
+  | "InvalidResult"
   | "MixedRouting"
 
 const cures: Record<InvalidUpdateReason, string> = {
@@ -38,6 +49,7 @@ const cures: Record<InvalidUpdateReason, string> = {
   InvalidValue: "received a value that its schema refuses",
   NotAnUpdate: "a node returns a record of updates, a Command, a list of these, or nothing",
   ReducerFailed: "has a reducer that threw. Reducers are pure: they return a new value and change neither argument",
+  InvalidResult: "has a reducer that made a value that the channel's schema refuses",
   MixedRouting:
     "has edges and returned a Command that goes somewhere. A node has one kind of routing: drop its edges, or the goto"
 }
@@ -49,7 +61,7 @@ const cures: Record<InvalidUpdateReason, string> = {
  * @category errors
  * @since 0.1.0
  */
-export class InvalidUpdate extends Data.TaggedError("InvalidUpdate")<{
+export class InvalidUpdate extends Failure("InvalidUpdate")<{
   readonly reason: InvalidUpdateReason
   readonly channel: string
   /** Names of the nodes that wrote, in task order. Empty where the caller is not known, as in the pure `Channel.update`. */
@@ -59,9 +71,10 @@ export class InvalidUpdate extends Data.TaggedError("InvalidUpdate")<{
   readonly cause?: unknown
 }> {
   override get message(): string {
-    const by = this.writers.length === 0 ? "" : ` (written by ${list(this.writers)})`
-    const detail = this.detail === undefined ? "" : `: ${this.detail}`
-    return `at key "${this.channel}": ${cures[this.reason]}${by}${detail}`
+    const writers = list(this.writers)
+    const by = writers === "" ? "" : ` (written by ${writers})`
+    const detail = this.detail === undefined ? "" : say`: ${this.detail}`
+    return say`at key "${this.channel}": ${cures[this.reason]}${by}${detail}`
   }
 }
 
@@ -71,23 +84,24 @@ export class InvalidUpdate extends Data.TaggedError("InvalidUpdate")<{
  * @category errors
  * @since 0.1.0
  */
-export class UnknownRoute extends Data.TaggedError("UnknownRoute")<{
+export class UnknownRoute extends Failure("UnknownRoute")<{
   readonly from: string
   readonly value: unknown
   readonly allowed: ReadonlyArray<string>
 }> {
   override get message(): string {
-    return `node "${this.from}" leads to ${describe(this.value)}, which is none of ${list(this.allowed)}`
+    return say`node "${this.from}" leads to ${describe(this.value)}, which is none of ${list(this.allowed)}`
   }
 }
 
 const describe = (value: unknown): string => {
-  if (typeof value === "string") return `"${value}"`
-  if (typeof value === "object" && value !== null) {
+  if (typeof value !== "object" || value === null) return quoted(value)
+  try {
     const send = value as { readonly _tag?: unknown; readonly node?: unknown }
-    return send._tag === "Send" ? `a Send to "${String(send.node)}"` : "an object"
+    return send._tag === "Send" ? say`a Send to "${send.node}"` : "an object"
+  } catch {
+    return "an object"
   }
-  return String(value)
 }
 
 /**
@@ -96,14 +110,14 @@ const describe = (value: unknown): string => {
  * @category errors
  * @since 0.1.0
  */
-export class RecursionLimit extends Data.TaggedError("RecursionLimit")<{
+export class RecursionLimit extends Failure("RecursionLimit")<{
   /** How many supersteps the run was allowed. */
   readonly limit: number
   /** Nodes that would have run next. */
   readonly next: ReadonlyArray<string>
 }> {
   override get message(): string {
-    return `the run reached its limit of ${this.limit} supersteps with ${list(this.next)} still to run. ` +
+    return say`the run reached its limit of ${this.limit} supersteps with ${list(this.next)} still to run. ` +
       "Raise `recursionLimit`, or check the condition that should end the loop"
   }
 }
@@ -114,9 +128,27 @@ export class RecursionLimit extends Data.TaggedError("RecursionLimit")<{
  * @category errors
  * @since 0.1.0
  */
-export class MissingInput extends Data.TaggedError("MissingInput")<{ readonly keys: ReadonlyArray<string> }> {
+export class MissingInput extends Failure("MissingInput")<{ readonly keys: ReadonlyArray<string> }> {
   override get message(): string {
-    return this.keys.length === 0 ? "the input brings nothing to run on" : `the input lacks ${list(this.keys)}`
+    const keys = list(this.keys)
+    return keys === "" ? "the input brings nothing to run on" : `the input lacks ${keys}`
+  }
+}
+
+/**
+ * What a call was told besides its input is wrong: an option, a path, a list of updates. Nothing ran and nothing was stored.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class InvalidArgument extends Failure("InvalidArgument")<{
+  /** Its name, with the way to what is wrong inside it, as in `before[0]`. */
+  readonly argument: string
+  /** What is allowed, and what came. */
+  readonly detail: string
+}> {
+  override get message(): string {
+    return say`${this.argument}: ${this.detail}`
   }
 }
 
@@ -126,13 +158,13 @@ export class MissingInput extends Data.TaggedError("MissingInput")<{ readonly ke
  * @category errors
  * @since 0.1.0
  */
-export class StalledJoin extends Data.TaggedError("StalledJoin")<{
+export class StalledJoin extends Failure("StalledJoin")<{
   readonly node: string
   readonly arrived: ReadonlyArray<string>
   readonly missing: ReadonlyArray<string>
 }> {
   override get message(): string {
-    return `the join before "${this.node}" got ${list(this.arrived)} and still waits for ${list(this.missing)}. ` +
+    return say`the join before "${this.node}" got ${list(this.arrived)} and still waits for ${list(this.missing)}. ` +
       `Use StateGraph.join(target, { release: "idle" }) if a source may be skipped`
   }
 }
@@ -143,17 +175,17 @@ export class StalledJoin extends Data.TaggedError("StalledJoin")<{
  * @category errors
  * @since 0.1.0
  */
-export class NodeTimeout extends Data.TaggedError("NodeTimeout")<{
+export class NodeTimeout extends Failure("NodeTimeout")<{
   readonly kind: "attempt" | "idle" | "superstep" | "run"
-  /** The node, or the nodes that had not finished, in task order. */
+  /** The node, or the nodes that had not finished, in task order. None if the run had not come to its first. */
   readonly nodes: ReadonlyArray<string>
   readonly timeoutMillis: number
   readonly elapsedMillis: number
 }> {
   override get message(): string {
-    return `${this.kind} timeout of ${this.timeoutMillis} ms ran out after ${this.elapsedMillis} ms in ${
-      list(this.nodes)
-    }`
+    const nodes = list(this.nodes)
+    const where = nodes === "" ? "before any node ran" : say`in ${nodes}`
+    return say`${this.kind} timeout of ${this.timeoutMillis} ms ran out after ${this.elapsedMillis} ms ${where}`
   }
 }
 
@@ -163,12 +195,12 @@ export class NodeTimeout extends Data.TaggedError("NodeTimeout")<{
  * @category errors
  * @since 0.1.0
  */
-export class GraphDrained extends Data.TaggedError("GraphDrained")<{
+export class GraphDrained extends Failure("GraphDrained")<{
   readonly reason: string
   readonly next: ReadonlyArray<string>
 }> {
   override get message(): string {
-    return `the run was drained (${this.reason}) with ${list(this.next)} still to run`
+    return say`the run was drained (${this.reason}) with ${list(this.next)} still to run`
   }
 }
 
@@ -178,7 +210,7 @@ export class GraphDrained extends Data.TaggedError("GraphDrained")<{
  * @category errors
  * @since 0.1.0
  */
-export class GraphBreakpoint extends Data.TaggedError("GraphBreakpoint")<{
+export class GraphBreakpoint extends Failure("GraphBreakpoint")<{
   readonly when: "before" | "after"
   /** The nodes that the breakpoint is about. */
   readonly nodes: ReadonlyArray<string>
@@ -186,7 +218,7 @@ export class GraphBreakpoint extends Data.TaggedError("GraphBreakpoint")<{
   readonly next: ReadonlyArray<string>
 }> {
   override get message(): string {
-    return `stopped ${this.when} ${list(this.nodes)}; next: ${this.next.length === 0 ? "nothing" : list(this.next)}`
+    return say`stopped ${this.when} ${list(this.nodes)}; next: ${list(this.next) || "nothing"}`
   }
 }
 
@@ -196,13 +228,13 @@ export class GraphBreakpoint extends Data.TaggedError("GraphBreakpoint")<{
  * @category errors
  * @since 0.1.0
  */
-export class NoParentGraph extends Data.TaggedError("NoParentGraph")<{
+export class NoParentGraph extends Failure("NoParentGraph")<{
   readonly graph: string
   readonly update: unknown
   readonly goto: ReadonlyArray<unknown>
 }> {
   override get message(): string {
-    return `graph "${this.graph}" commands a parent graph, but it runs at the root`
+    return say`graph "${this.graph}" commands a parent graph, but it runs at the root`
   }
 }
 
@@ -212,31 +244,66 @@ export class NoParentGraph extends Data.TaggedError("NoParentGraph")<{
  * @category errors
  * @since 0.1.0
  */
-export class ConcurrentCall extends Data.TaggedError("ConcurrentCall")<{
+export class ConcurrentCall extends Failure("ConcurrentCall")<{
   readonly kind: "ask" | "graph"
   readonly node: string
   readonly name: string
 }> {
   override get message(): string {
-    const what = this.kind === "ask" ? `asks "${this.name}"` : `calls graph "${this.name}"`
-    return `node "${this.node}" ${what} from a second fiber. Give each call a key, so that it keeps its place on resume`
+    const what = this.kind === "ask" ? say`asks "${this.name}"` : say`calls graph "${this.name}"`
+    return say`node "${this.node}" ${what} from a second fiber. Give each call a key, so that it keeps its place on resume`
   }
 }
 
 /**
- * An answer was given to one question, but the node, run again, asks another in its place. The answer is void; the new question is pending.
+ * One task called a graph twice under one key. A call that failed or paused may be made again.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class DuplicateKey extends Failure("DuplicateKey")<{
+  readonly node: string
+  /** The graph that is called the second time. */
+  readonly name: string
+  readonly key: string
+}> {
+  override get message(): string {
+    return say`node "${this.node}" calls graph "${this.name}" with the key ${quoted(this.key)} of another call. ` +
+      "Give each call of a task a key of its own"
+  }
+}
+
+/**
+ * An answer does not fit what the node, run again, asks. The answer is void, and the node runs once more when the thread goes on: by
+ * `resume` if it asks in its place, else by `continue`.
  *
  * @category errors
  * @since 0.1.0
  */
 export class InterruptMismatch extends Data.TaggedError("InterruptMismatch")<{
+  /**
+   * `OtherQuestion`: it asks the same with another payload. `InvalidAnswer`: it asks what was answered, and its schema no longer takes the
+   * answer. `NotAsked`: it ended without asking.
+   */
+  readonly reason: "OtherQuestion" | "InvalidAnswer" | "NotAsked"
   readonly node: string
   readonly tag: string
+  /** The payload that was answered, encoded. */
   readonly answered: unknown
-  readonly now: unknown
+  /** The payload that is asked in its place, encoded, and pending. None if nothing is. */
+  readonly now?: unknown
+  readonly detail?: string | undefined
 }> {
   override get message(): string {
-    return `node "${this.node}" was answered ${JSON.stringify(this.answered)} but now asks ${JSON.stringify(this.now)}`
+    const was = say`node "${this.node}" was answered ${quoted(this.answered)}`
+    switch (this.reason) {
+      case "InvalidAnswer":
+        return say`${was}, and what "${this.tag}" takes as an answer has changed: ${this.detail}. Answer again`
+      case "NotAsked":
+        return say`${was} but ended without asking it. The answer is void: continue runs the node without it`
+      default:
+        return say`${was} but now asks ${quoted(this.now)}`
+    }
   }
 }
 
@@ -246,12 +313,12 @@ export class InterruptMismatch extends Data.TaggedError("InterruptMismatch")<{
  * @category errors
  * @since 0.1.0
  */
-export class ReplayMismatch extends Data.TaggedError("ReplayMismatch")<{
+export class ReplayMismatch extends Failure("ReplayMismatch")<{
   readonly node: string
   readonly name: string
 }> {
   override get message(): string {
-    return `node "${this.node}" called "${this.name}" with one input, and on resume calls it at the same place with another. ` +
+    return say`node "${this.node}" called "${this.name}" with one input, and on resume calls it at the same place with another. ` +
       "What a node does before it pauses has to be the same each time, or needs a key of its own"
   }
 }
@@ -273,11 +340,11 @@ export class CheckpointError extends Data.TaggedError("CheckpointError")<{
 }> {
   override get message(): string {
     const where = [
-      this.thread === undefined || this.thread === "" ? "the storage of threads" : `thread "${this.thread}"`,
-      this.channel === undefined ? undefined : `channel "${this.channel}"`,
-      this.checkpoint === undefined ? undefined : `checkpoint ${this.checkpoint}`
+      this.thread === undefined || this.thread === "" ? "the storage of threads" : say`thread "${this.thread}"`,
+      this.channel === undefined ? undefined : say`channel "${this.channel}"`,
+      this.checkpoint === undefined ? undefined : say`checkpoint ${this.checkpoint}`
     ].filter((part) => part !== undefined).join(", ")
-    return `${this.reason.toLowerCase()} error at ${where}: ${this.detail}`
+    return say`${shown(this.reason).toLowerCase()} error at ${where}: ${this.detail}`
   }
 }
 
@@ -294,8 +361,20 @@ export class ThreadConflict extends Data.TaggedError("ThreadConflict")<{
   readonly found: string | undefined
 }> {
   override get message(): string {
-    return `thread "${this.thread}" moved on in branch ${this.branch}: expected head ${this.expected ?? "none"}, ` +
-      `found ${this.found ?? "none"}. Another run committed first; read the state and decide again`
+    return say`thread "${this.thread}" moved on in branch ${this.branch}: expected head ${this.expected ?? "none"}, ` +
+      say`found ${this.found ?? "none"}. Another run committed first; read the state and decide again`
+  }
+}
+
+/**
+ * The thread was deleted while this run was under way. Nothing more of the run is stored.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class ThreadDeleted extends Data.TaggedError("ThreadDeleted")<{ readonly thread: string }> {
+  override get message(): string {
+    return say`thread "${this.thread}" was deleted while it ran: start it anew, if it is still wanted`
   }
 }
 
@@ -307,7 +386,7 @@ export class ThreadConflict extends Data.TaggedError("ThreadConflict")<{
  */
 export class UnknownThread extends Data.TaggedError("UnknownThread")<{ readonly thread: string }> {
   override get message(): string {
-    return `thread "${this.thread}" does not exist: start it with an input`
+    return say`thread "${this.thread}" does not exist: start it with an input`
   }
 }
 
@@ -323,8 +402,9 @@ export class UnknownCheckpoint extends Data.TaggedError("UnknownCheckpoint")<{
   readonly path: ReadonlyArray<string>
 }> {
   override get message(): string {
-    const at = this.path.length === 0 ? "" : ` at ${this.path.join("|")}`
-    return `thread "${this.thread}" has no checkpoint ${this.checkpoint ?? ""}${at}`
+    const path = each(this.path, shown).join("|")
+    const at = path === "" ? "" : ` at ${path}`
+    return say`thread "${this.thread}" has no checkpoint ${this.checkpoint ?? ""}${at}`
   }
 }
 
@@ -334,12 +414,12 @@ export class UnknownCheckpoint extends Data.TaggedError("UnknownCheckpoint")<{
  * @category errors
  * @since 0.1.0
  */
-export class UnknownNode extends Data.TaggedError("UnknownNode")<{
+export class UnknownNode extends Failure("UnknownNode")<{
   readonly node: string
   readonly allowed: ReadonlyArray<string>
 }> {
   override get message(): string {
-    return `there is no node "${this.node}"; it is one of ${list(this.allowed)}`
+    return say`there is no node "${this.node}"; it is one of ${list(this.allowed)}`
   }
 }
 
@@ -351,7 +431,7 @@ export class UnknownNode extends Data.TaggedError("UnknownNode")<{
  */
 export class AmbiguousUpdate extends Data.TaggedError("AmbiguousUpdate")<{ readonly nodes: ReadonlyArray<string> }> {
   override get message(): string {
-    return `cannot tell as which node to update: ${list(this.nodes)} ran last together. Give \`asNode\``
+    return say`cannot tell as which node to update: ${list(this.nodes)} ran last together. Give \`asNode\``
   }
 }
 
@@ -368,9 +448,9 @@ export class PendingWork extends Data.TaggedError("PendingWork")<{
   readonly requests: ReadonlyArray<{ readonly id: string; readonly tag: string; readonly payload: unknown }>
 }> {
   override get message(): string {
-    return `thread "${this.thread}" has unfinished work (next: ${
-      list(this.next)
-    }, ${this.requests.length} unanswered). ` +
+    return say`thread "${this.thread}" has unfinished work (next: ${list(this.next)}, ${
+      each(this.requests, shown).length
+    } unanswered). ` +
       "Use resume or continue, or invoke with { pending: \"discard\" }"
   }
 }
@@ -382,7 +462,7 @@ export class PendingWork extends Data.TaggedError("PendingWork")<{
  * @since 0.1.0
  */
 export class InvalidReply extends Data.TaggedError("InvalidReply")<{
-  readonly reason: "NothingPending" | "Unknown" | "Ambiguous" | "Answered" | "InvalidAnswer"
+  readonly reason: "NothingPending" | "Unknown" | "Ambiguous" | "Answered" | "InvalidAnswer" | "NotAReply"
   readonly thread: string
   readonly tag: string | undefined
   readonly id: string | undefined
@@ -391,20 +471,24 @@ export class InvalidReply extends Data.TaggedError("InvalidReply")<{
   readonly detail?: string | undefined
 }> {
   override get message(): string {
-    const whom = this.id === undefined ? `"${this.tag ?? ""}"` : `"${this.tag ?? ""}" ${this.id}`
-    const pending = this.pending.map((request) => `${request.tag} ${request.id}`).join(", ")
-    const detail = this.detail === undefined ? "" : ` (${this.detail})`
+    const whom = this.id === undefined ? say`"${this.tag ?? ""}"` : say`"${this.tag ?? ""}" ${this.id}`
+    const pending = each(this.pending, (request) => say`${request?.tag} ${request?.id}`).join(", ")
+    const detail = this.detail === undefined ? "" : say` (${this.detail})`
     switch (this.reason) {
       case "NothingPending":
-        return `thread "${this.thread}" waits for no answer`
+        return say`thread "${this.thread}" waits for no answer`
       case "Unknown":
-        return `thread "${this.thread}" does not ask ${whom}; it waits for ${pending}`
+        return say`thread "${this.thread}" does not ask ${whom} now; it waits for ${pending}`
       case "Ambiguous":
-        return `several requests fit ${whom}: ${pending}. Reply by id`
+        return say`several requests fit ${whom}: ${pending}. Reply by id`
       case "Answered":
-        return `${whom} has been answered already`
+        return say`${whom} has been answered already: continue goes on with that answer`
       case "InvalidAnswer":
-        return `the answer to ${whom} does not fit its schema${detail}`
+        return say`the answer to ${whom} does not fit its schema${detail}`
+      case "NotAReply":
+        return say`what thread "${this.thread}" was given is no reply${detail}. Make one with \`reply(answer)\` of the interrupt`
+      default:
+        return say`a reply to ${whom} was refused${detail}`
     }
   }
 }
@@ -420,14 +504,24 @@ export type EngineError =
   | UnknownRoute
   | RecursionLimit
   | MissingInput
+  | InvalidArgument
   | StalledJoin
   | NodeTimeout
   | GraphDrained
   | GraphBreakpoint
   | NoParentGraph
   | ConcurrentCall
+  | DuplicateKey
   | ReplayMismatch
   | UnknownNode
+
+/**
+ * Whether a failure is the engine's, whatever graph it comes from. No retry policy sees these, except for `NodeTimeout`.
+ *
+ * @category guards
+ * @since 0.1.0
+ */
+export const isEngineError = (u: unknown): u is EngineError => typeof u === "object" && u !== null && EngineTypeId in u
 
 /**
  * What storage and the rules of threads add to the failures of a run on a thread.
@@ -438,6 +532,7 @@ export type EngineError =
 export type ThreadError =
   | CheckpointError
   | ThreadConflict
+  | ThreadDeleted
   | UnknownThread
   | UnknownCheckpoint
   | UnknownNode

@@ -14,6 +14,7 @@ import * as Effect from "effect/Effect"
 import type * as Result from "effect/Result"
 import type { AnySchema } from "./Channel.ts"
 import type { ThreadError } from "./GraphError.ts"
+import { each, say } from "./internal/say.ts"
 import { Running } from "./Running.ts"
 
 const TypeId = "~superstep/Interrupt"
@@ -55,6 +56,22 @@ export interface Any {
   readonly payload: AnySchema
   readonly answer: AnySchema
 }
+
+/**
+ * What a question shows.
+ *
+ * @category type extractors
+ * @since 0.1.0
+ */
+export type Payload<I extends Any> = I["payload"]["Type"]
+
+/**
+ * What answers a question.
+ *
+ * @category type extractors
+ * @since 0.1.0
+ */
+export type Answer<I extends Any> = I["answer"]["Type"]
 
 /**
  * The failure with which a task stops to ask, and an entry of what a paused thread waits for.
@@ -115,12 +132,33 @@ export declare namespace Reply {
 }
 
 /**
+ * Whether a value is what `reply` of an interrupt made. Data from outside never is: it holds no interrupt.
+ *
+ * @internal
+ */
+export const isReply = (u: unknown): u is Reply.Any => {
+  if (typeof u !== "object" || u === null) return false
+  const { _tag, id, interrupt, tag } = u as Partial<Reply.Any>
+  return _tag === "Reply" && typeof interrupt === "function" && TypeId in interrupt && tag === (interrupt as Any).tag &&
+    (id === undefined || typeof id === "string")
+}
+
+/**
  * The replies that fit the given requests.
  *
  * @category type extractors
  * @since 0.1.0
  */
 export type ReplyFor<Q> = Q extends Request<infer Tag, unknown, infer Answer> ? Reply<Tag, Answer> : never
+
+/**
+ * Whether a graph that can ask this can pause.
+ *
+ * @category type extractors
+ * @since 0.1.0
+ */
+// While TypeScript infers an inline `StateGraph.make(...)`, the requests are `any` for a moment.
+export type CanPause<Q> = 0 extends 1 & Q ? false : [Q] extends [never] ? false : true
 
 /**
  * The failure of a run that waits for answers. It is durable before it is seen.
@@ -133,7 +171,7 @@ export class GraphInterrupt<out Q extends AnyRequest> extends Data.TaggedError("
   readonly requests: ReadonlyArray<Q>
 }> {
   override get message(): string {
-    const asked = this.requests.map((request) => `"${request.tag}" (${request.id})`).join(", ")
+    const asked = each(this.requests, (request) => say`"${request?.tag}" (${request?.id})`).join(", ")
     return `the run waits for an answer to ${asked}`
   }
 }
@@ -152,14 +190,14 @@ export interface Scratchpad {
   ) => Result.Result<unknown, AnyRequest | ThreadError>
 }
 
-// Definitions by tag, to show stored requests as they were asked. `undefined` once two definitions share a tag.
-const definitions = new Map<string, Any | undefined>()
+// Definitions by tag, to show stored requests as they were asked. The newest stands: it is what a reloaded module says.
+const definitions = new Map<string, Any>()
 
 /** @internal */
 export const definition = (tag: string): Any | undefined => definitions.get(tag)
 
 /**
- * Defines a question.
+ * Defines a question. A tag names one question in a program: stored payloads are shown through the newest definition of their tag.
  *
  * @category constructors
  * @since 0.1.0
@@ -189,6 +227,6 @@ export const make = <const Tag extends string, Payload extends AnySchema, Answer
       interrupt: self
     })
   }) as unknown as Interrupt<Tag, Payload, Answer>
-  definitions.set(tag, definitions.has(tag) ? undefined : self)
+  definitions.set(tag, self)
   return self
 }

@@ -7,8 +7,10 @@
  */
 import type * as Effect from "effect/Effect"
 import type { AnySchema } from "./Channel.ts"
-import type { NodeTimeout } from "./GraphError.ts"
+import type * as Command from "./Command.ts"
+import type { EngineError, NodeTimeout } from "./GraphError.ts"
 import * as Policy from "./Policy.ts"
+import type * as Send from "./Send.ts"
 import type * as State from "./State.ts"
 
 /** @internal */
@@ -32,6 +34,35 @@ export type Body = Effect.Effect<any, any, any>
 export interface Takes<out In> {
   readonly "~takes": In
 }
+
+/**
+ * What a node with the body `X` takes: an input of its own, or the state.
+ *
+ * @category type extractors
+ * @since 0.1.0
+ */
+// A node that TypeScript has not inferred yet takes anything: it is checked again when it is.
+// oxlint-disable-next-line typescript/no-explicit-any
+export type TakenBy<S extends State.Any, X> = unknown extends X ? any : X extends Takes<infer I> ? I : State.Type<S>
+
+/**
+ * The Sends that nodes with the bodies `O` take.
+ *
+ * @category type extractors
+ * @since 0.1.0
+ */
+export type SendsTo<S extends State.Any, O> = {
+  [K in keyof O & string]: Send.Send<K, TakenBy<S, O[K]>>
+}[keyof O & string]
+
+/**
+ * Targets that a graph with the bodies `O` does not have, or that take another input.
+ *
+ * @internal
+ */
+export type WrongGoto<S extends State.Any, O, G> = G extends string ? Exclude<G, keyof O | Command.END>
+  : G extends Send.Send<infer N, unknown> ? (G extends SendsTo<S, O> ? never : `a Send to ${N}`)
+  : never
 
 /**
  * A node that is more than a function. It is called like one.
@@ -74,12 +105,12 @@ export const isNode = (u: unknown): u is Node<unknown> => typeof u === "function
 /** The type of what a schema or a state feeds to a node. */
 type InputOf<I> = I extends State.Any ? State.Type<I> : I extends AnySchema ? I["Type"] : never
 
-interface Options<I> {
+interface Options<I, E> {
   /** A schema, for a node that is started by `Send` or reads a part of the state; or the state itself. */
   readonly input: I
-  readonly retry?: Policy.Retry | ReadonlyArray<Policy.Retry>
+  readonly retry?: Policy.Retries<NoInfer<FailureOf<E>>>
   readonly timeout?: Policy.TimeoutInput
-  readonly cache?: Policy.Cache
+  readonly cache?: Policy.Cache<NoInfer<InputOf<I>>>
   /** Runs only when nothing else is left to run. */
   readonly defer?: boolean
   /** Where the Commands of this node may go, for diagrams. */
@@ -95,7 +126,7 @@ interface Options<I> {
  */
 export const make: {
   <const I extends AnySchema | State.Any, A, E, R, A2, E2, R2>(
-    options: Options<I> & {
+    options: Options<I, E> & {
       readonly run: (input: InputOf<I>) => Effect.Effect<A, E, R>
       readonly onError: (
         error: NoInfer<Exclude<E, Unhandled<E>>> | NodeTimeout,
@@ -104,10 +135,10 @@ export const make: {
     }
   ): Node<Effect.Effect<A | A2, Unhandled<E> | E2, R | R2> & Takes<InputOf<I>>>
   <const I extends AnySchema | State.Any, A, E, R>(
-    options: Options<I> & { readonly run: (input: InputOf<I>) => Effect.Effect<A, E, R> }
+    options: Options<I, E> & { readonly run: (input: InputOf<I>) => Effect.Effect<A, E, R> }
   ): Node<Effect.Effect<A, E, R> & Takes<InputOf<I>>>
 } = (
-  options: Options<AnySchema | State.Any> & {
+  options: Options<AnySchema | State.Any, never> & {
     readonly run: (input: never) => unknown
     readonly onError?: (error: never, input: never) => unknown
   }
@@ -120,7 +151,7 @@ export const make: {
       ? options.retry as ReadonlyArray<Policy.Retry>
       : [options.retry as Policy.Retry],
     timeout: options.timeout === undefined ? undefined : Policy.timeout(options.timeout),
-    cache: options.cache,
+    cache: options.cache as Policy.Cache | undefined,
     defer: options.defer ?? false,
     onError: options.onError as Config["onError"],
     destinations: options.destinations ?? []
@@ -128,5 +159,15 @@ export const make: {
   return Object.assign((input: unknown) => run(input), { [TypeId]: TypeId, options: config }) as never
 }
 
-/** Pauses and commands for the parent are no errors: no handler gets them. */
-type Unhandled<E> = Extract<E, { readonly _tag: "InterruptRequest" | "ParentCommand" }>
+/** Pauses and commands for the parent, also those of graphs that the node calls, are no errors: no handler gets them. */
+type Unhandled<E> = Extract<E, { readonly _tag: "InterruptRequest" | "ParentCommand" | "Steering" }>
+
+/**
+ * What the policies of a node look at: of all that its effect can fail with, what is neither a pause nor a command nor the engine's.
+ *
+ * @category type extractors
+ * @since 0.1.0
+ */
+// What TypeScript has not inferred yet is anything: it is checked again when it is.
+// oxlint-disable-next-line typescript/no-explicit-any
+export type FailureOf<E> = unknown extends E ? never : Exclude<E, Unhandled<E> | EngineError>

@@ -9,20 +9,29 @@
  * @since 0.1.0
  */
 import * as Duration from "effect/Duration"
+import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 
 /**
- * When a failed attempt is followed by another.
+ * When a failed attempt is followed by another. `E` is what `while` can look at: all that the node can fail with, or more.
  *
  * @category models
  * @since 0.1.0
  */
-export interface Retry {
+export interface Retry<in E = unknown> {
   /** When, and how often. The first attempt is not counted. */
   readonly schedule: Schedule.Schedule<unknown, unknown>
   /** Which failures. Of several policies the first whose predicate holds is used. */
-  readonly while: (error: unknown) => boolean
+  readonly while: (error: E) => boolean
 }
+
+/**
+ * One policy, or several: the first whose predicate holds is used.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Retries<E = unknown> = Retry<E> | ReadonlyArray<Retry<E>>
 
 /**
  * Attempts of the default policy, the first included.
@@ -53,7 +62,7 @@ export const retry = <E = unknown>(options?: {
   /** Attempts, the first included. Bounds the schedule. */
   readonly maxAttempts?: number
   readonly while?: (error: E) => boolean
-}): Retry => {
+}): Retry<E> => {
   const maxAttempts = options?.maxAttempts
   if (maxAttempts !== undefined && !(Number.isInteger(maxAttempts) && maxAttempts >= 1)) {
     throw new Error(`Policy.retry: maxAttempts must be a whole number of at least 1, not ${maxAttempts}`)
@@ -61,7 +70,7 @@ export const retry = <E = unknown>(options?: {
   const base = options?.schedule ?? (maxAttempts === undefined ? defaultSchedule : unbounded)
   return {
     schedule: maxAttempts === undefined ? base : base.pipe(Schedule.upTo({ times: maxAttempts - 1 })),
-    while: options?.while as ((error: unknown) => boolean) ?? (() => true)
+    while: options?.while ?? (() => true)
   }
 }
 
@@ -97,7 +106,9 @@ export type TimeoutInput = Duration.Input | { readonly attempt?: Duration.Input;
  * @since 0.1.0
  */
 export const positiveMillis = (what: string, input: Duration.Input): number => {
-  const millis = Duration.toMillis(Duration.fromInputUnsafe(input))
+  const duration = Duration.fromInput(input)
+  if (Option.isNone(duration)) throw new Error(`${what} must be a duration, such as "5 seconds" or milliseconds`)
+  const millis = Duration.toMillis(duration.value)
   if (!(millis > 0)) throw new Error(`${what} must be longer than 0 ms`)
   return millis
 }
@@ -105,7 +116,7 @@ export const positiveMillis = (what: string, input: Duration.Input): number => {
 const isTimeoutRecord = (
   input: TimeoutInput
 ): input is { readonly attempt?: Duration.Input; readonly idle?: Duration.Input } =>
-  typeof input === "object" && !Array.isArray(input) && ("attempt" in input || "idle" in input)
+  typeof input === "object" && input !== null && !Array.isArray(input) && ("attempt" in input || "idle" in input)
 
 /**
  * Bounds on the time of a node.
@@ -122,16 +133,16 @@ export const timeout = (input: TimeoutInput): Timeout =>
     : { attemptMillis: positiveMillis("an attempt timeout", input as Duration.Input), idleMillis: undefined }
 
 /**
- * Lets a stored result stand for a run on an equal input.
+ * Lets a stored result stand for a run on an equal input. `Input` is what `key` can look at.
  *
  * @category models
  * @since 0.1.0
  */
-export interface Cache {
+export interface Cache<in Input = unknown> {
   /** What computes the result, for nodes that share results across graphs and processes. */
   readonly id: string | undefined
   /** What is equal. By default the canonical encoding of the whole input. */
-  readonly key: ((input: unknown) => string) | undefined
+  readonly key: ((input: Input) => string) | undefined
   /** How long a result is good for, in milliseconds; for ever by default. */
   readonly ttlMillis: number | undefined
 }
@@ -148,9 +159,9 @@ export const cache = <Input = unknown>(options?: {
   readonly id?: string
   readonly key?: (input: Input) => string
   readonly ttl?: Duration.Input
-}): Cache => ({
+}): Cache<Input> => ({
   id: options?.id,
-  key: options?.key as ((input: unknown) => string) | undefined,
+  key: options?.key,
   ttlMillis: options?.ttl === undefined ? undefined : positiveMillis("a cache ttl", options.ttl)
 })
 
@@ -167,7 +178,12 @@ export interface Limits {
   readonly concurrency?: number
   /** What a failed task means for its siblings: they are interrupted (the default), or run to their end. */
   readonly onFailure?: "interrupt" | "settle"
+  /** Bounds the tasks of each superstep. Those that had finished keep what they wrote. */
   readonly superstepTimeout?: Duration.Input
+  /**
+   * Bounds a run from its opening to its end: reading the thread, the input, nodes, and what is stored. Nodes and reads are cut. A commit
+   * under way is finished first, so that nothing is half stored: a storage that never ends a commit holds up the timeout, too.
+   */
   readonly runTimeout?: Duration.Input
   /** Nodes before which a run stops; `"*"` for every node. */
   readonly before?: ReadonlyArray<string>

@@ -6,14 +6,18 @@
  */
 import type * as Effect from "effect/Effect"
 import type * as Stream from "effect/Stream"
+import type * as Types from "effect/Types"
 import type * as Channel from "./Channel.ts"
+import type { Checkpointer } from "./Checkpointer.ts"
+import type * as Command from "./Command.ts"
 import type * as Event from "./Event.ts"
-import type { EngineError } from "./GraphError.ts"
+import type { EngineError, Steering } from "./GraphError.ts"
 import { lowerPregel, type PregelNode } from "./internal/engine/lower.ts"
 import { type MachineView, type NodeView, view, type WriterView } from "./internal/engine/view.ts"
-import { graphOptions, rootOptions } from "./internal/runtime/options.ts"
-import { runOnce } from "./internal/runtime/root.ts"
-import { eventStream } from "./internal/runtime/stream.ts"
+import { entry } from "./internal/runtime/entry.ts"
+import { graphOptions } from "./internal/runtime/options.ts"
+import type { AnyRequest, Asks, CanPause } from "./Interrupt.ts"
+import type { FailureOf } from "./Node.ts"
 import * as Policy from "./Policy.ts"
 import type { Running } from "./Running.ts"
 import type * as State from "./State.ts"
@@ -39,12 +43,12 @@ export type Write = string | ReadonlyArray<string> | Readonly<Record<string, (re
  * @category models
  * @since 0.1.0
  */
-export interface Node<out E, out R> {
-  readonly [NodeTypeId]: { readonly _E: E; readonly _R: R }
+export interface Node<out A, out E, out R> {
+  readonly [NodeTypeId]: { readonly _A: A; readonly _E: E; readonly _R: R }
   readonly erased: PregelNode
 }
 
-/** Any node. It names no errors or services, so that those of a node written in place are inferred from the node alone. */
+/** Any node. It names no result, errors or services, so that those of a node written in place are inferred from the node alone. */
 interface AnyNode {
   readonly [NodeTypeId]: object
   readonly erased: PregelNode
@@ -62,10 +66,10 @@ export const node = <In, A, E = never, R = never>(options: {
   readonly read?: string | ReadonlyArray<string>
   readonly run: (input: In) => Effect.Effect<A, E, R> | A
   readonly write: Write
-  readonly retry?: Policy.Retry | ReadonlyArray<Policy.Retry>
+  readonly retry?: Policy.Retries<NoInfer<FailureOf<E>>>
   readonly timeout?: Policy.TimeoutInput
-  readonly cache?: Policy.Cache
-}): Node<E, R> => ({
+  readonly cache?: Policy.Cache<NoInfer<In>>
+}): Node<A, E, R> => ({
   [NodeTypeId]: undefined as never,
   erased: {
     subscribe: typeof options.subscribe === "string" ? [options.subscribe] : options.subscribe,
@@ -78,7 +82,7 @@ export const node = <In, A, E = never, R = never>(options: {
       ? options.retry as ReadonlyArray<Policy.Retry>
       : [options.retry as Policy.Retry],
     timeout: options.timeout === undefined ? undefined : Policy.timeout(options.timeout),
-    cache: options.cache
+    cache: options.cache as Policy.Cache | undefined
   }
 })
 
@@ -93,36 +97,134 @@ const writes = (write: Write): PregelNode["write"] => {
   }))
 }
 
-/** A channel's value, or a record of those of several. */
-type Read<C extends State.Fields, K> = K extends ReadonlyArray<infer N extends keyof C & string>
-  ? { readonly [P in N]?: Channel.Value<C[P]> }
-  : K extends keyof C ? Channel.Value<C[K]>
+/** The values of several channels: those that start with one are always there. */
+type Values<C extends State.Fields, N extends keyof C> = Types.Simplify<
+  & { readonly [P in N as Channel.PresenceOf<C[P]> extends "initial" ? P : never]: Channel.Value<C[P]> }
+  & { readonly [P in N as Channel.PresenceOf<C[P]> extends "initial" ? never : P]?: Channel.Value<C[P]> }
+>
+
+/** A channel's value, or a record of those of several. A channel that is not the input may have been written by nobody. */
+type Read<C extends State.Fields, I, K> = K extends ReadonlyArray<infer N extends keyof C & string> ? Values<C, N>
+  : K extends keyof C ?
+    Channel.PresenceOf<C[K]> extends "required" ? Channel.Value<C[K]> | (K extends I ? never : undefined)
+    : Channel.Value<C[K]>
   : never
 type Written<C extends State.Fields, K> = K extends ReadonlyArray<infer N extends keyof C & string>
   ? { readonly [P in N]?: Channel.Update<C[P]> }
   : K extends keyof C ? Channel.Update<C[K]>
   : never
 
-type ErrorOf<N> = N extends Node<infer E, any> ? E : never
-type NeedOf<N> = N extends Node<any, infer R> ? Exclude<R, Running> : never
+type ResultsOf<N> = { readonly [K in keyof N]: N[K] extends Node<infer A, any, any> ? A : never }
+type ErrorOf<N> = N extends Node<any, infer E, any> ?
+  Exclude<E, AnyRequest | Command.ParentCommand<any, any> | Steering<any>>
+  : never
+type NeedOf<N> = N extends Node<any, any, infer R> ? R : never
+type RequestOf<R> = R extends Asks<infer Q> ? Extract<Q, AnyRequest> : never
 
 /**
- * A machine that is wired by hand.
+ * The state of a machine: a record of its channels.
  *
  * @category models
  * @since 0.1.0
  */
-export interface Pregel<in In, out Out, out E, out R> {
+export interface Wired<C extends State.Fields, In, Out> extends State.Any {
+  readonly fields: C
+  readonly Type: Values<C, keyof C>
+  readonly Update: { readonly [K in keyof C]?: Channel.Update<C[K]> }
+  readonly Input: In
+  readonly PartialInput: In
+  readonly Output: Out
+}
+
+/** What updates show of each node: what it wrote, by channel. */
+type Shown<C extends State.Fields, A> = { readonly [K in keyof A]: Wired<C, never, never>["Update"] }
+
+/** As whom a machine is updated: as a node, as its input, or as its end. */
+type Acting<Name extends string> = Name | "__input__" | Command.END
+
+/** What somebody is taken to have brought: a node its result. */
+type Brought<A, In, K> = K extends keyof A ? A[K] : K extends "__input__" ? In : never
+
+/**
+ * The durable handle on one thread of a machine. `A` are the results of its nodes.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface MachineThread<
+  in out C extends State.Fields,
+  in out In,
+  out Out,
+  in out A,
+  out E,
+  out R,
+  in out Q extends AnyRequest
+> extends Omit<Thread.Thread<Wired<C, In, Out>, {}, E, R, Q>, "update" | "updateAll" | "stream" | "events"> {
+  /** The events of a run. A paused run delivers them all, then one `paused` event, then the failure. */
+  readonly stream: <const M extends Event.Mode, const Sub extends boolean = false>(
+    input: Thread.Input<Wired<C, In, Out>, {}, Q>,
+    options: Thread.StreamOptions<M, Sub>
+  ) => Stream.Stream<
+    Event.Streamed<Wired<C, In, Out>, Shown<C, A>, M, Sub> | Event.Paused,
+    Thread.RunError<E, Q>,
+    R | Checkpointer
+  >
+  /** The same events; a pause ends the stream normally. */
+  readonly events: <const M extends Event.Mode, const Sub extends boolean = false>(
+    input: Thread.Input<Wired<C, In, Out>, {}, Q>,
+    options: Thread.StreamOptions<M, Sub>
+  ) => Stream.Stream<
+    Event.Streamed<Wired<C, In, Out>, Shown<C, A>, M, Sub> | Event.Paused,
+    Thread.RunError<E, never>,
+    R | Checkpointer
+  >
+  /**
+   * Updates the thread as if the node `asNode` had had this result, or as an input (`"__input__"`). Without `asNode`, as the node that ran last.
+   */
+  readonly update: <const K extends Acting<keyof A & string> = Acting<keyof A & string>>(
+    result: Brought<A, In, K> | undefined,
+    options?: { readonly asNode?: K; readonly checkpoint?: string }
+  ) => Effect.Effect<string, Thread.UpdateError, Checkpointer>
+  /** Several updates: each list is one superstep and makes one checkpoint. */
+  readonly updateAll: (
+    supersteps: ReadonlyArray<
+      ReadonlyArray<
+        {
+          [K in Acting<keyof A & string>]: { readonly values: Brought<A, In, K> | undefined; readonly asNode?: K }
+        }[Acting<keyof A & string>]
+      >
+    >,
+    options?: { readonly checkpoint?: string }
+  ) => Effect.Effect<string, Thread.UpdateError, Checkpointer>
+}
+
+/**
+ * A machine that is wired by hand. `A` are the results of its nodes.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Pregel<
+  in out C extends State.Fields,
+  in out In,
+  out Out,
+  in out A,
+  out E,
+  out R,
+  in out Q extends AnyRequest
+> {
   readonly name: string
   /** The machine: channels, nodes, triggers, writers. */
   readonly pregel: MachineView
-  readonly invoke: (input: In, options?: RunOptions) => Effect.Effect<Out, E | EngineError, R>
-  readonly stream: <const M extends Event.Mode>(
-    input: In,
-    options: RunOptions & Event.StreamOptions<M>
-  ) => Stream.Stream<Extract<Event.Any, { readonly mode: M }>, E | EngineError, R>
+  readonly invoke: CanPause<Q> extends true ? State.Problem<"this machine can pause: run it on a thread, .thread(id)">
+    : (input: In, options?: RunOptions) => Effect.Effect<Out, E | EngineError, R>
+  readonly stream: CanPause<Q> extends true ? State.Problem<"this machine can pause: run it on a thread, .thread(id)">
+    : <const M extends Event.Mode, const Sub extends boolean = false>(
+      input: In,
+      options: RunOptions & Event.StreamOptions<M, Sub>
+    ) => Stream.Stream<Event.Streamed<Wired<C, In, Out>, Shown<C, A>, M, Sub>, E | EngineError, R>
   /** The durable handle on one thread. Its state is a record of all channels. */
-  readonly thread: (id: string) => Thread.Thread<any, any, E, R, never>
+  readonly thread: (id: string) => MachineThread<C, In, Out, A, E, R, Q>
 }
 
 interface RunOptions extends Policy.Limits {
@@ -148,10 +250,18 @@ export const make = <
     readonly input: I
     readonly output: O
     readonly version?: string
-    readonly retry?: Policy.Retry | ReadonlyArray<Policy.Retry>
+    readonly retry?: Policy.Retries<NoInfer<FailureOf<ErrorOf<N[keyof N]>>>>
     readonly timeout?: Policy.TimeoutInput
   }
-): Pregel<Written<C, I>, Read<C, O>, ErrorOf<N[keyof N]>, NeedOf<N[keyof N]>> => {
+): Pregel<
+  C,
+  Written<C, I>,
+  Read<C, I, O>,
+  ResultsOf<N>,
+  ErrorOf<N[keyof N]>,
+  Exclude<NeedOf<N[keyof N]>, Running | Asks<any>>,
+  RequestOf<NeedOf<N[keyof N]>>
+> => {
   const program = lowerPregel({
     name,
     channels: options.channels,
@@ -165,9 +275,7 @@ export const make = <
     get pregel() {
       return view(program)
     },
-    invoke: (input: unknown, run?: RunOptions) => runOnce(program, input, rootOptions(run, undefined)),
-    stream: (input: unknown, run: RunOptions & Event.StreamOptions<Event.Mode>) =>
-      eventStream(run, (sink) => runOnce(program, input, rootOptions(run, sink))),
+    ...entry(program),
     thread: (id: string) => Thread.make(program, id)
   } as any
 }

@@ -36,12 +36,13 @@ export interface Any extends Send<string, any> {}
 const Proto = { [TypeId]: TypeId, _tag: "Send" }
 
 /**
- * Whether a value is a packet.
+ * Whether a value is a packet. Data from outside never is: a packet is known by its prototype.
  *
  * @category guards
  * @since 0.1.0
  */
-export const isSend = (u: unknown): u is Any => typeof u === "object" && u !== null && TypeId in u
+export const isSend = (u: unknown): u is Any =>
+  typeof u === "object" && u !== null && TypeId in u && !Object.hasOwn(u, TypeId)
 
 /**
  * Starts one task of `node`, in the next superstep, with `arg` as its input.

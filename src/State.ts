@@ -12,6 +12,16 @@ import * as Channel from "./Channel.ts"
 const TypeId = "~superstep/State"
 
 /**
+ * A compile-time error message. Nothing is ever assignable to it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Problem<Message> {
+  readonly "~superstep: this does not type-check": Message
+}
+
+/**
  * The channels of a state, by key.
  *
  * @category models
@@ -104,6 +114,23 @@ export type PartialInput<S extends Any> = S["PartialInput"]
  * @since 0.1.0
  */
 export type Output<S extends Any> = S["Output"]
+
+/**
+ * Keys of an update that the state does not have.
+ *
+ * @internal
+ */
+export type UnknownKeys<S extends Any, U> = U extends unknown ? Exclude<keyof U, keyof Update<S>> : never
+
+/**
+ * Keys of an update whose type is wrong.
+ *
+ * @internal
+ */
+export type WrongKeys<S extends Any, U> = U extends unknown ? {
+    [K in keyof U & keyof Update<S>]: U[K] extends Update<S>[K] ? never : K
+  }[keyof U & keyof Update<S>]
+  : never
 
 /**
  * A bare schema in a state stands for a last-value channel.

@@ -19,11 +19,10 @@ import { output as outputOf } from "./internal/engine/checkpoint.ts"
 import { lower, type Subgraph } from "./internal/engine/lower.ts"
 import type { Persistence, Program } from "./internal/engine/program.ts"
 import { type MachineView, view } from "./internal/engine/view.ts"
-import { graphOptions, rootOptions } from "./internal/runtime/options.ts"
-import { runOnce } from "./internal/runtime/root.ts"
-import { eventStream } from "./internal/runtime/stream.ts"
+import { entry } from "./internal/runtime/entry.ts"
+import { callOptions, graphOptions, telling, told } from "./internal/runtime/options.ts"
 import type { Attempt } from "./internal/runtime/task.ts"
-import type { AnyRequest, Asks } from "./Interrupt.ts"
+import type { AnyRequest, Asks, CanPause } from "./Interrupt.ts"
 import type * as Node from "./Node.ts"
 import type * as Policy from "./Policy.ts"
 import { Running } from "./Running.ts"
@@ -41,8 +40,6 @@ const TypeId = "~superstep/StateGraph"
 type Out<X> = X extends Effect.Effect<infer A, any, any> ? A : X
 type Fail<X> = X extends Effect.Effect<any, infer E, any> ? E : never
 type Need<X> = X extends Effect.Effect<any, any, infer R> ? R : never
-// A node that TypeScript has not inferred yet takes anything: it is checked again when it is.
-type In<S extends State.Any, X> = unknown extends X ? any : X extends Node.Takes<infer I> ? I : State.Type<S>
 
 /** The parts of a list of updates. */
 type Each<A> = A extends ReadonlyArray<infer B> ? B : A
@@ -73,36 +70,15 @@ type RequestOf<X> = Need<X> extends infer R ? R extends Asks<infer Q> ? Extract<
 // What is wrong with a node, as a type that says so
 // ---------------------------------------------------------------------------
 
-/**
- * A compile-time error message. Nothing is ever assignable to it.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Problem<Message> {
-  readonly "~superstep: this graph does not type-check": Message
-}
+type CheckWrite<S extends State.Any, K, U> = [State.UnknownKeys<S, U>] extends [never]
+  ? [State.WrongKeys<S, U>] extends [never] ? unknown
+  : State.Problem<`node "${K & string}" writes the wrong type to "${State.WrongKeys<S, U> & string}"`>
+  : State.Problem<`node "${K & string}" writes "${State.UnknownKeys<S, U> & string}", which is no key of the state`>
 
-type UnknownKeys<S extends State.Any, U> = U extends unknown ? Exclude<keyof U, keyof State.Update<S>> : never
-type WrongKeys<S extends State.Any, U> = U extends unknown ? {
-    [K in keyof U & keyof State.Update<S>]: U[K] extends State.Update<S>[K] ? never : K
-  }[keyof U & keyof State.Update<S>]
-  : never
-
-type Sends<S extends State.Any, O> = { [K in keyof O & string]: Send.Send<K, In<S, O[K]>> }[keyof O & string]
-type WrongGoto<S extends State.Any, O, G> = G extends string ? Exclude<G, keyof O | Command.END>
-  : G extends Send.Send<infer N, any> ? (G extends Sends<S, O> ? never : `a Send to ${N}`)
-  : never
-
-type CheckWrite<S extends State.Any, K, U> = [UnknownKeys<S, U>] extends [never]
-  ? [WrongKeys<S, U>] extends [never] ? unknown
-  : Problem<`node "${K & string}" writes the wrong type to "${WrongKeys<S, U> & string}"`>
-  : Problem<`node "${K & string}" writes "${UnknownKeys<S, U> & string}", which is no key of the state`>
-
-type CheckGoto<S extends State.Any, O, K, G> = [WrongGoto<S, O, G>] extends [never] ? unknown
-  : Problem<
+type CheckGoto<S extends State.Any, O, K, G> = [Node.WrongGoto<S, O, G>] extends [never] ? unknown
+  : State.Problem<
     `node "${K & string}" goes to "${
-      & WrongGoto<S, O, G>
+      & Node.WrongGoto<S, O, G>
       & string}", which this graph does not have or which takes another input`
   >
 
@@ -118,10 +94,10 @@ type WrongUp<S extends State.Any, Up> = {
 }[keyof Up & keyof State.Update<S>]
 
 // One problem at a time: two at once would be reduced to `never`, without their texts.
-type CheckSub<S extends State.Any, O, K extends keyof O, Up> = State.Type<S> extends In<S, O[K]>
+type CheckSub<S extends State.Any, O, K extends keyof O, Up> = State.Type<S> extends Node.TakenBy<S, O[K]>
   ? [WrongUp<S, Up>] extends [never] ? CheckBoth<S, O, K, ParentUpdate<ParentOf<O[K]>>, ParentGoto<ParentOf<O[K]>>>
-  : Problem<`subgraph "${K & string}" hands up the wrong type to "${WrongUp<S, Up> & string}"`>
-  : Problem<`the state cannot feed subgraph "${K & string}"`>
+  : State.Problem<`subgraph "${K & string}" hands up the wrong type to "${WrongUp<S, Up> & string}"`>
+  : State.Problem<`the state cannot feed subgraph "${K & string}"`>
 
 type CheckBoth<S extends State.Any, O, K, U, G> = unknown extends CheckWrite<S, K, U> ? CheckGoto<S, O, K, G>
   : CheckWrite<S, K, U>
@@ -130,9 +106,9 @@ type CheckBoth<S extends State.Any, O, K, U, G> = unknown extends CheckWrite<S, 
 type Check<S extends State.Any, O, K extends keyof O> = unknown extends O[K] ? unknown
   : O[K] extends Sub<infer Up> ? CheckSub<S, O, K, Up>
   : O[K] extends Promise<any> ?
-    Problem<`node "${K & string}" returns a Promise; wrap it in Effect.promise or Effect.tryPromise`>
+    State.Problem<`node "${K & string}" returns a Promise; wrap it in Effect.promise or Effect.tryPromise`>
   : O[K] extends Effect.Effect<any, any, any> | object | void | null ? CheckBoth<S, O, K, Written<O[K]>, Gone<O[K]>>
-  : Problem<`node "${K & string}" returns neither an Effect nor an update`>
+  : State.Problem<`node "${K & string}" returns neither an Effect nor an update`>
 
 // ---------------------------------------------------------------------------
 // Edges
@@ -219,9 +195,9 @@ export interface Flow<Name extends string, Fed extends string, T, Packet> {
 export type FlowOf<S extends State.Any, O> = Flow<
   keyof O & string,
   // Written out, so that an error lists the names and not an alias.
-  { [K in keyof O & string]: State.Type<S> extends In<S, O[K]> ? K : never }[keyof O & string],
+  { [K in keyof O & string]: State.Type<S> extends Node.TakenBy<S, O[K]> ? K : never }[keyof O & string],
   State.Type<S>,
-  Sends<S, O>
+  Node.SendsTo<S, O>
 >
 
 /**
@@ -282,11 +258,12 @@ type FanOut<S extends State.Any, O, To> = To extends ReadonlyArray<infer T> ? nu
   : PairConflict<S, O, Owners<S, O, Extract<T, string>>>
   : never
 
-type CheckTo<S extends State.Any, O, To> = [FanOut<S, O, To>] extends [never] ? unknown : Problem<FanOut<S, O, To>>
+type CheckTo<S extends State.Any, O, To> = [FanOut<S, O, To>] extends [never] ? unknown
+  : State.Problem<FanOut<S, O, To>>
 
 type CheckEdge<S extends State.Any, O, K, To> = K extends keyof O
   ? [Gone<O[K]> | (O[K] extends Sub<any> ? ParentGoto<ParentOf<O[K]>> : never)] extends [never] ? CheckTo<S, O, To>
-  : Problem<`node "${K & string}" has edges and goes elsewhere by Command: a node has one kind of routing`>
+  : State.Problem<`node "${K & string}" has edges and goes elsewhere by Command: a node has one kind of routing`>
   : unknown
 
 /**
@@ -311,11 +288,11 @@ export type CheckFlow<S extends State.Any, O, F> = {
  * @category models
  * @since 0.1.0
  */
-export interface Options extends Policy.Limits {
+export interface Options<in E = unknown> extends Policy.Limits {
   /** Names this version of the graph in its checkpoints. */
   readonly version?: string
   /** For nodes that have no policy of their own. */
-  readonly retry?: Policy.Retry | ReadonlyArray<Policy.Retry>
+  readonly retry?: Policy.Retries<E>
   /** For nodes that have no timeout of their own. */
   readonly timeout?: Policy.TimeoutInput
   /** How long the state of this graph lives when it runs inside another: one call (the default), the thread, or not at all. */
@@ -332,9 +309,6 @@ export interface RunOptions extends Policy.Limits {
   /** What the random numbers of nodes derive from. */
   readonly seed?: string
 }
-
-/** While TypeScript infers an inline `StateGraph.make(...)`, the requests are `any` for a moment. */
-type CanPause<Q> = 0 extends 1 & Q ? false : [Q] extends [never] ? false : true
 
 /** What leaves a run: commands for the parent have become an error there. */
 type RunError<E> = Exclude<E, AnyParent> | EngineError
@@ -353,7 +327,7 @@ type UpOf<S extends State.Any> = {
  * @category models
  * @since 0.1.0
  */
-export interface StateGraph<in out S extends State.Any, out O, out E, out R, in out Q extends AnyRequest>
+export interface StateGraph<in out S extends State.Any, in out O, out E, out R, in out Q extends AnyRequest>
   extends Pipeable.Pipeable
 {
   (state: any): Effect.Effect<State.Output<S>, E, R | Asks<Q>> & Node.Takes<State.Input<S>> & Sub<UpOf<S>>
@@ -363,14 +337,14 @@ export interface StateGraph<in out S extends State.Any, out O, out E, out R, in 
   /** The machine that the graph is lowered to: channels, nodes, triggers, writers. */
   readonly pregel: MachineView
   /** Runs the graph on an input to its end. */
-  readonly invoke: CanPause<Q> extends true ? Problem<"this graph can pause: run it on a thread, .thread(id)">
+  readonly invoke: CanPause<Q> extends true ? State.Problem<"this graph can pause: run it on a thread, .thread(id)">
     : (input: State.Input<S>, options?: RunOptions) => Effect.Effect<State.Output<S>, RunError<E>, R>
   /** Runs the graph and emits what happens as it happens, in the chosen modes. */
-  readonly stream: CanPause<Q> extends true ? Problem<"this graph can pause: run it on a thread, .thread(id)"> :
-    <const M extends Event.Mode>(
+  readonly stream: CanPause<Q> extends true ? State.Problem<"this graph can pause: run it on a thread, .thread(id)"> :
+    <const M extends Event.Mode, const Sub extends boolean = false>(
       input: State.Input<S>,
-      options: RunOptions & Event.StreamOptions<M>
-    ) => Stream.Stream<Event.Of<S, O, M>, RunError<E>, R>
+      options: RunOptions & Event.StreamOptions<M, Sub>
+    ) => Stream.Stream<Event.Streamed<S, O, M, Sub>, RunError<E>, R>
   /** The durable handle on one thread of this graph. */
   readonly thread: (id: string) => Thread.Thread<S, O, E, R, Q>
   /**
@@ -466,8 +440,9 @@ const callInside = (
         attempt.pad.failure ??= new ConcurrentCall({ kind: "graph", node: attempt.node, name: program.name })
         return Effect.fail(attempt.pad.failure)
       }
+      const call = () => attempt.nest({ program, persistence, input, key: place })
       return Effect.flatMap(
-        attempt.nest({ program, persistence, input, key: place }),
+        key === undefined ? call() : attempt.keyed(key, program.name, call),
         (exit): Effect.Effect<any, any> => {
           switch (exit._tag) {
             case "Done":
@@ -478,7 +453,7 @@ const callInside = (
               return Effect.fail(exit.error)
             case "Paused":
               attempt.pad.note(exit)
-              return Effect.fail(exit.asked[0]!.request)
+              return Effect.fail(exit.asked[0]?.request ?? exit.mismatches[0])
           }
         }
       )
@@ -494,7 +469,7 @@ export const make = <S extends State.Any, O, const F extends FlowOf<S, O>>(
   name: string,
   nodes: Nodes<S, O>,
   flow: F & NoInfer<CheckFlow<S, O, F>>,
-  options?: Options
+  options?: Options<NoInfer<Node.FailureOf<ErrorOf<O[keyof O]>>>>
 ): GraphOf<S, O> => {
   const { bodies, state } = nodes
   const program = lower({
@@ -502,7 +477,7 @@ export const make = <S extends State.Any, O, const F extends FlowOf<S, O>>(
     state,
     bodies: bodies as any,
     flow: flow as any,
-    options: graphOptions(options ?? {}),
+    options: graphOptions(options),
     subgraph: subgraphOf
   })
   const persistence = options?.persistence ?? "call"
@@ -518,10 +493,9 @@ export const make = <S extends State.Any, O, const F extends FlowOf<S, O>>(
     state,
     "~program": program,
     "~persistence": persistence,
-    invoke: (input: unknown, run?: RunOptions) => runOnce(program, input, rootOptions(run, undefined)),
-    stream: (input: unknown, run: RunOptions & Event.StreamOptions<Event.Mode>) =>
-      eventStream(run, (sink) => runOnce(program, input, rootOptions(run, sink))),
+    ...entry(program),
     thread: (id: string) => Thread.make(program, id),
-    call: (input: unknown, called?: { readonly key?: string }) => callInside(program, persistence, input, called?.key)
+    call: (input: unknown, called?: unknown) =>
+      telling(() => told(callOptions, called), ({ key }) => callInside(program, persistence, input, key))
   }) as any
 }

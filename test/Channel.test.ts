@@ -857,13 +857,13 @@ describe("freezing", () => {
     assert.isTrue(Object.isFrozen(cyclic["list"]))
   })
 
-  it("Law1 the initial value is frozen, and made once per channel", () => {
+  it("Law1 the initial value is frozen, and made anew each time", () => {
     const channel = Channel.reducer({ value: Schema.Array(Schema.Unknown), initial: () => [{}], reduce: (a) => a })
     assert.isTrue(isDeepFrozen(Option.getOrThrow(emptyOf(channel))))
     assert.isTrue(
       isDeepFrozen(Option.getOrThrow(emptyOf(Channel.reduced(Schema.Unknown, Reducer.make((a: unknown) => a, [{}])))))
     )
-    assert.strictEqual(Option.getOrThrow(emptyOf(channel)), Option.getOrThrow(emptyOf(channel)))
+    assert.notStrictEqual(Option.getOrThrow(emptyOf(channel)), Option.getOrThrow(emptyOf(channel)))
   })
 })
 
@@ -1025,7 +1025,7 @@ behaves(
       const thread = graph.thread("t")
       const values = yield* thread.invoke({ v: given, list: { list: [] } })
       assert.deepStrictEqual(values, { v: exotic(), list: { list: [1] }, seen: [0, 0, 0] })
-      assert.throws(() => shallow.list.push(2), TypeError)
+      shallow.list.push(2)
       assert.deepStrictEqual((yield* thread.state()).values, values)
     })
 )

@@ -83,7 +83,19 @@ const local = ({ imports, path }: Source): ReadonlyArray<string> =>
 
 /** By layer, lowest first: the files, or folders, that belong to it. */
 const layers: ReadonlyArray<ReadonlyArray<string>> = [
-  ["Channel", "GraphError", "internal/canonical", "internal/codec", "internal/freeze", "internal/rule"],
+  [
+    "Channel",
+    "GraphError",
+    "internal/ast",
+    "internal/canonical",
+    "internal/codec",
+    "internal/fit",
+    "internal/freeze",
+    "internal/promise",
+    "internal/rule",
+    "internal/same",
+    "internal/say"
+  ],
   ["State", "Node", "Policy", "Interrupt", "Running", "Command", "Send", "Checkpoint", "Event"],
   ["internal/engine/"],
   ["Checkpointer", "Store", "NodeCache"],
@@ -150,9 +162,21 @@ describe("layers", () => {
 
 /** What pure code may use of Effect: data, no effects, no clock, no chance. */
 const pure = new Set(
-  ["Combiner", "Data", "Duration", "Equal", "Hash", "Option", "Reducer", "Result", "Schema", "Types"].map((name) =>
-    `effect/${name}`
-  )
+  [
+    "Cause",
+    "Combiner",
+    "Data",
+    "Duration",
+    "Equal",
+    "Exit",
+    "Hash",
+    "Option",
+    "Reducer",
+    "Result",
+    "Schema",
+    "SchemaAST",
+    "Types"
+  ].map((name) => `effect/${name}`)
 )
 
 describe("imports from other packages", () => {

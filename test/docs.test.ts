@@ -5,7 +5,6 @@
  */
 import { parse } from "@babel/parser"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import { fromMarkdown } from "mdast-util-from-markdown"
 import { execFile } from "node:child_process"
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { createRequire } from "node:module"
@@ -13,6 +12,7 @@ import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { analyse } from "../docs/examples/audit/Page.ts"
 import { crossCheck } from "../docs/examples/audit/Report.ts"
+import { moduleOf } from "./blocks.ts"
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "..")
 const tsc = join(dirname(createRequire(import.meta.url).resolve("typescript/package.json")), "bin", "tsc")
@@ -35,16 +35,6 @@ const texts = new Map(pages.map((page) => [page, readFileSync(join(root, page), 
 // ---------------------------------------------------------------------------
 // From pages to modules
 // ---------------------------------------------------------------------------
-
-/** The blocks of a page as one module, each line where it stands on the page. */
-const moduleOf = (text: string): string => {
-  const lines = text.split("\n").map(() => "")
-  for (const node of fromMarkdown(text).children) {
-    if (node.type !== "code" || node.lang !== "ts" || node.meta?.includes("nocheck") === true) continue
-    for (const [index, line] of node.value.split("\n").entries()) lines[node.position!.start.line + index] = line
-  }
-  return lines.join("\n")
-}
 
 const modules = new Map(
   [...texts].map(([page, text]) => [page, moduleOf(text)]).filter(([, module]) => module!.trim() !== "") as Array<

@@ -2,6 +2,7 @@
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import { holds } from "./ast.ts"
 import { canonical } from "./canonical.ts"
 
 type AnySchema = Schema.ConstraintCodec<unknown, unknown> & Schema.Constraint
@@ -17,8 +18,12 @@ const codecOf = (schema: AnySchema): Codec => {
   const known = codecs.get(schema)
   if (known !== undefined) return known
   const json = Schema.toCodecJson(schema) as unknown as Schema.Codec<unknown, Schema.Json>
+  const encode = Schema.encodeUnknownResult(json)
   const codec: Codec = {
-    encode: Schema.encodeUnknownResult(json),
+    // `Any` lets everything pass, also what JSON would drop or change.
+    encode: holds(Schema.toType(schema).ast, ["Any"])
+      ? (value) => Result.flatMap(encode(value), Schema.decodeUnknownResult(Schema.Json))
+      : encode,
     decode: Schema.decodeUnknownResult(json)
   }
   codecs.set(schema, codec)

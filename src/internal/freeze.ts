@@ -2,6 +2,7 @@
  * Isolation of values: what enters a channel is frozen once, and what cannot be
  * frozen is marked, so that readers get copies of it.
  */
+import * as Equal from "effect/Equal"
 
 // Objects that hold, at some depth, a value that JavaScript cannot freeze.
 const fragile = new WeakSet<object>()
@@ -10,18 +11,37 @@ const isExotic = (value: object): boolean =>
   value instanceof Date || value instanceof Map || value instanceof Set || ArrayBuffer.isView(value) ||
   value instanceof ArrayBuffer || value instanceof URL || value instanceof RegExp
 
-const isPlain = (value: object): boolean => {
-  const prototype = Object.getPrototypeOf(value) as unknown
-  return prototype === Object.prototype || prototype === null
+/** Plain data, and instances of `Schema.Class`, are frozen. Effect's own data cannot be changed, but keeps caches. */
+type Kind = "data" | "effect" | "foreign"
+
+const kinds = new WeakMap<object, Kind>()
+
+const ownKeys = (prototype: object): ReadonlyArray<string> => Object.getOwnPropertyNames(prototype)
+
+const kindOfPrototype = (prototype: object): Kind => {
+  let isEffect = false
+  for (let at: object | null = prototype; at !== null; at = Object.getPrototypeOf(at) as object | null) {
+    if (ownKeys(at).some((key) => key.startsWith("~effect/Schema/Class/"))) return "data"
+    isEffect ||= ownKeys(at).some((key) => key.startsWith("~effect/"))
+  }
+  return isEffect && Equal.symbol in prototype ? "effect" : "foreign"
+}
+
+const kindOf = (value: object): Kind => {
+  const prototype = Object.getPrototypeOf(value) as object | null
+  if (prototype === null || prototype === Object.prototype || Array.isArray(value)) return "data"
+  let kind = kinds.get(prototype)
+  if (kind === undefined) kinds.set(prototype, kind = kindOfPrototype(prototype))
+  return kind
 }
 
 /** Whether reading this value has to hand out a copy. */
 export const isFragile = (value: unknown): boolean => typeof value === "object" && value !== null && fragile.has(value)
 
 /**
- * Freezes plain objects and arrays, at every depth, and marks those that hold a `Date`, `Map`, `Set`, buffer, `URL` or
- * `RegExp`. Objects that are frozen already are taken as deeply frozen, so the cost is that of what is new. Instances of
- * other classes stay as they are, and what they hold is treated like everything else.
+ * Freezes plain objects, arrays and instances of `Schema.Class`, at every depth, and marks those that hold a `Date`, `Map`, `Set`,
+ * buffer, `URL`, `RegExp` or an instance of another class. Objects that are frozen already are taken as deeply frozen, so the cost
+ * is that of what is new. Effect's own data stays as it is, and what it holds is treated like everything else.
  */
 export const freeze = <A>(value: A): A => {
   visit(value)
@@ -43,42 +63,41 @@ export const seal = <A>(list: ReadonlyArray<A>, parts: ReadonlyArray<unknown>): 
   return list
 }
 
-/** The parts of an instance: the items of a collection, or what it holds. Tagged values iterate for `yield*`, not over items. */
+const fieldsOf = (value: object): ReadonlyArray<unknown> =>
+  Object.keys(value).map((key) => (value as Record<string, unknown>)[key])
+
+/** The parts of Effect's data: the items of a collection, or what it holds. Tagged values iterate for `yield*`, not over items. */
 const partsOf = (value: object): Iterable<unknown> =>
   Symbol.iterator in value && typeof value[Symbol.iterator] === "function" && !("_tag" in value)
     ? value as Iterable<unknown>
-    : Object.keys(value).map((key) => (value as Record<string, unknown>)[key])
+    : fieldsOf(value)
 
-/** An instance of a class is not frozen itself, since it may keep caches; what it holds is. */
-const visitInstance = (value: object, visited: Set<object>): boolean => {
-  if (visited.has(value)) return fragile.has(value)
-  visited.add(value)
+const mark = (value: object, parts: Iterable<unknown>, visited: Set<object> | undefined): boolean => {
   let found = false
-  for (const part of partsOf(value)) if (visit(part, visited)) found = true
+  for (const part of parts) if (visit(part, visited)) found = true
   if (found) fragile.add(value)
   return found
 }
 
+const visitEffect = (value: object, visited: Set<object>): boolean => {
+  if (visited.has(value)) return fragile.has(value)
+  visited.add(value)
+  return mark(value, partsOf(value), visited)
+}
+
 const visit = (value: unknown, visited?: Set<object>): boolean => {
   if (typeof value !== "object" || value === null) return false
-  if (isExotic(value)) {
+  const kind = isExotic(value) ? "foreign" : kindOf(value)
+  if (kind === "foreign") {
     fragile.add(value)
     return true
   }
+  if (kind === "effect") return visitEffect(value, visited ?? new Set())
   if (Object.isFrozen(value)) {
     if (visited === undefined || visited.has(value) || fragile.has(value)) return fragile.has(value)
     visited.add(value)
   }
-  const isArray = Array.isArray(value)
-  if (!isArray && !isPlain(value)) return visitInstance(value, visited ?? new Set())
   // Frozen before its parts are visited, so that a cyclic value ends here.
   Object.freeze(value)
-  let found = false
-  if (isArray) {
-    for (const item of value) if (visit(item, visited)) found = true
-  } else {
-    for (const key of Object.keys(value)) if (visit((value as Record<string, unknown>)[key], visited)) found = true
-  }
-  if (found) fragile.add(value)
-  return found
+  return mark(value, Array.isArray(value) ? value as ReadonlyArray<unknown> : fieldsOf(value), visited)
 }

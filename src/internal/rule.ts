@@ -22,7 +22,8 @@ export type Rule =
 /** @category models @since 0.1.0 */
 export interface LastValue {
   readonly _tag: "LastValue"
-  readonly initial: Option.Option<unknown>
+  /** Makes the value that there is before any write. */
+  readonly initial: (() => unknown) | undefined
 }
 /** @category models @since 0.1.0 */
 export interface LastValueAfterFinish {
@@ -55,7 +56,8 @@ export interface Topic {
 /** @category models @since 0.1.0 */
 export interface BinaryOperatorAggregate {
   readonly _tag: "BinaryOperatorAggregate"
-  readonly initial: Option.Option<unknown>
+  /** Makes the value that there is before any write. */
+  readonly initial: (() => unknown) | undefined
   readonly reduce: (value: unknown, update: unknown) => unknown
   /** Whether a stored value can be rebuilt cheaply from the stored writes, because the rule is the library's own append. */
   readonly appends: boolean
@@ -63,7 +65,8 @@ export interface BinaryOperatorAggregate {
 /** @category models @since 0.1.0 */
 export interface Delta {
   readonly _tag: "Delta"
-  readonly initial: unknown
+  /** Makes the value that there is before any write. */
+  readonly initial: () => unknown
   readonly reduce: (value: unknown, updates: ReadonlyArray<unknown>) => unknown
   /** Number of supersteps with writes after which the whole value is stored again, at the latest. */
   readonly snapshotFrequency: number

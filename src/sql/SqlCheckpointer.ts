@@ -14,9 +14,9 @@ import { SqlClient } from "effect/sql/SqlClient"
 import type { Connection } from "effect/sql/SqlConnection"
 import { isSqlError, type SqlError } from "effect/sql/SqlError"
 import { statSync } from "node:fs"
-import type { CheckpointRow, Commit, HeadRow, Saved, Source, TaskRow, TaskStatus } from "../Checkpoint.ts"
+import type { CheckpointRow, Commit, HeadRow, Move, Put, Saved, Source, TaskRow, TaskStatus } from "../Checkpoint.ts"
 import { Checkpointer, type CheckpointerShape, type ListOptions } from "../Checkpointer.ts"
-import { CheckpointError, ThreadConflict } from "../GraphError.ts"
+import { CheckpointError, ThreadConflict, ThreadDeleted } from "../GraphError.ts"
 import { type Dialect, dialectOf } from "./internal/dialect.ts"
 import { checkSchema, prepareSchema } from "./internal/schema.ts"
 import { fromColumn, toColumn } from "./internal/text.ts"
@@ -98,14 +98,15 @@ const listText = (isBefore: boolean, isLimited: boolean): string =>
   }
   ORDER BY sequence DESC${isLimited ? " LIMIT ?" : ""}`
 
-const headsText = `SELECT h.branch, h.place, h.id, h.owner FROM superstep_threads t
+const headsText = `SELECT h.branch, h.place, h.id, h.owner, t.life FROM superstep_threads t
   JOIN superstep_heads h ON h.thread = t.key AND h.place = ?`
 
 /** Every statement, written for the dialect once. */
-const textsOf = ({ rowLock, text }: Dialect) => ({
-  key: text("SELECT key FROM superstep_threads WHERE thread = ?"),
-  lockedKey: text(`SELECT key FROM superstep_threads WHERE thread = ?${rowLock}`),
-  begin: text("INSERT INTO superstep_threads (thread) VALUES (?) ON CONFLICT (thread) DO NOTHING"),
+const textsOf = ({ keyLock, rowLock, text }: Dialect) => ({
+  sharedThread: text(`SELECT key, life FROM superstep_threads WHERE thread = ?${keyLock}`),
+  lockedThread: text(`SELECT key, life FROM superstep_threads WHERE thread = ?${rowLock}`),
+  begin: text("INSERT INTO superstep_threads (thread, life) VALUES (?, ?) ON CONFLICT (thread) DO NOTHING"),
+  beginAgain: text("UPDATE superstep_threads SET life = ? WHERE key = ?"),
   threads: text("SELECT thread FROM superstep_threads ORDER BY key"),
   head: text("SELECT id, owner FROM superstep_heads WHERE thread = ? AND place = ? AND branch = ?"),
   newestHead: text(`${headsText} WHERE t.thread = ? ORDER BY h.branch DESC LIMIT 1`),
@@ -173,6 +174,7 @@ interface HeadColumns {
   readonly place: string
   readonly id: string
   readonly owner: string
+  readonly life: string
 }
 
 /** A row of a chain as it is selected; of a task `id` is its checkpoint, `parent` its own id, `branch` its revision and `source` its status. */
@@ -216,7 +218,8 @@ const toHead = (row: HeadColumns): HeadRow => ({
   branch: Number(row.branch),
   place: fromColumn(row.place),
   id: fromColumn(row.id),
-  owner: fromColumn(row.owner)
+  owner: fromColumn(row.owner),
+  life: fromColumn(row.life)
 })
 
 const checkpointParams = (key: Integer, namespace: string, row: CheckpointRow): ReadonlyArray<unknown> => [
@@ -351,13 +354,32 @@ const rowsOf = <A>(rows: Effect.Effect<ReadonlyArray<unknown>, SqlError>) =>
 const execute = <A>(connection: Connection, text: string, params: ReadonlyArray<unknown>) =>
   rowsOf<A>(connection.execute(text, params, undefined))
 
-const keyIn = (connection: Connection, text: string, thread: string): Effect.Effect<Integer | undefined, SqlError> =>
-  Effect.map(execute<{ readonly key: Integer }>(connection, text, [toColumn(thread)]), (rows) => rows[0]?.key)
+interface ThreadColumns {
+  readonly key: Integer
+  readonly life: string
+}
 
-/** The key of a thread, which begins if it has not. */
-const begin = Effect.fnUntraced(function*(connection: Connection, texts: Texts, thread: string) {
-  yield* connection.execute(texts.begin, [toColumn(thread)], undefined)
-  return (yield* keyIn(connection, texts.lockedKey, thread))!
+const threadIn = (
+  connection: Connection,
+  text: string,
+  thread: string
+): Effect.Effect<ThreadColumns | undefined, SqlError> =>
+  Effect.map(execute<ThreadColumns>(connection, text, [toColumn(thread)]), (rows) => rows[0])
+
+/** The key of a thread in its life; it begins with a commit that knows of none. */
+const keyFor = Effect.fnUntraced(function*(connection: Connection, texts: Texts, thread: string, given: Commit) {
+  const life = toColumn(given.life ?? given.owner)
+  if (given.life === undefined) yield* connection.execute(texts.begin, [toColumn(thread), life], undefined)
+  const row = yield* threadIn(connection, texts.lockedThread, thread)
+  if (row?.life === life) return row.key
+  if (given.life !== undefined || row === undefined) return yield* new ThreadDeleted({ thread })
+  const found = yield* head(connection, texts, thread, "", undefined)
+  if (Option.isSome(found)) {
+    const { branch } = given.checkpoint
+    return yield* new ThreadConflict({ thread, branch, expected: given.expected, found: found.value.id })
+  }
+  yield* connection.execute(texts.beginAgain, [life, row.key], undefined)
+  return row.key
 })
 
 const keyOf = (checkpoint: string, task: string): string => JSON.stringify([checkpoint, task])
@@ -400,10 +422,11 @@ const putBatch = Effect.fnUntraced(
 )
 
 const putTasks = Effect.fnUntraced(
-  function*(connection: Connection, texts: Texts, thread: string, namespace: string, rows: ReadonlyArray<TaskRow>) {
-    const key = (yield* keyIn(connection, texts.key, thread)) ?? (yield* begin(connection, texts, thread))
+  function*(connection: Connection, texts: Texts, thread: string, { life, namespace, tasks: rows }: Put) {
+    const begun = yield* threadIn(connection, texts.sharedThread, thread)
+    if (begun?.life !== toColumn(life)) return yield* new ThreadDeleted({ thread })
     const last = lastOf(rows)
-    const where = [key, toColumn(namespace)] as const
+    const where = [begun.key, toColumn(namespace)] as const
     const kept = new Map<string, TaskRow>()
     for (const batch of batchesOf([...last.values()])) {
       for (const row of yield* putBatch(connection, texts, where, batch)) kept.set(keyOf(row.checkpoint, row.task), row)
@@ -417,15 +440,17 @@ const putTasks = Effect.fnUntraced(
   }
 )
 
-const commit = Effect.fnUntraced(
-  function*(connection: Connection, texts: Texts, thread: string, given: Commit) {
-    const { checkpoint, expected, namespace, owner, place, tasks } = given
-    const conflict = (found: string | undefined) =>
-      new ThreadConflict({ thread, branch: checkpoint.branch, expected, found })
-    let key = yield* keyIn(connection, texts.lockedKey, thread)
-    if (key === undefined && expected !== undefined) return yield* conflict(undefined)
-    // Under the lock of the thread from here: the head that is read is the head that is replaced.
-    key ??= yield* begin(connection, texts, thread)
+interface Mover {
+  readonly thread: string
+  readonly key: Integer
+  readonly owner: string
+}
+
+/** Makes a move, under the lock of the thread: the head that is read is the head that is replaced. */
+const makeMove = Effect.fnUntraced(
+  function*(connection: Connection, texts: Texts, by: Mover, move: Move) {
+    const { key, owner, thread } = by
+    const { checkpoint, expected, namespace, place, tasks } = move
     const head = [key, toColumn(place), checkpoint.branch] as const
     const current = (yield* execute<Pick<HeadColumns, "id" | "owner">>(connection, texts.head, head))[0]
     const found = current === undefined ? undefined : fromColumn(current.id)
@@ -433,7 +458,8 @@ const commit = Effect.fnUntraced(
     if (found !== expected) {
       const isStored = place !== "" &&
         (yield* execute(connection, texts.exists, [key, toColumn(namespace), toColumn(checkpoint.id)])).length > 0
-      return isStored ? undefined : yield* conflict(found)
+      if (isStored) return
+      return yield* new ThreadConflict({ thread, branch: checkpoint.branch, expected, found })
     }
     for (const rows of batchesOf(tasks.length === 1 ? tasks : [...lastOf(tasks).values()])) {
       yield* connection.execute(texts.store.get(rows.length)!, taskParams([key, toColumn(namespace)], rows), undefined)
@@ -443,11 +469,18 @@ const commit = Effect.fnUntraced(
   }
 )
 
+const commit = Effect.fnUntraced(
+  function*(connection: Connection, texts: Texts, thread: string, given: Commit) {
+    const by = { thread, key: yield* keyFor(connection, texts, thread, given), owner: given.owner }
+    for (const move of [given, ...given.inside]) yield* makeMove(connection, texts, by, move)
+  }
+)
+
 const deleteThread = Effect.fnUntraced(function*(connection: Connection, texts: Texts, thread: string) {
-  const key = yield* keyIn(connection, texts.lockedKey, thread)
-  if (key === undefined) return
-  for (const text of texts.deletes) yield* connection.execute(text, [key], undefined)
-  yield* connection.execute(texts.deleteThread, [key], undefined)
+  const row = yield* threadIn(connection, texts.lockedThread, thread)
+  if (row === undefined) return
+  for (const text of texts.deletes) yield* connection.execute(text, [row.key], undefined)
+  yield* connection.execute(texts.deleteThread, [row.key], undefined)
 })
 
 const head = (
@@ -550,15 +583,13 @@ export const make: Effect.Effect<CheckpointerShape, CheckpointError, SqlClient> 
         "list checkpoints",
         thread
       ),
-    putTasks: (thread, namespace, rows) =>
-      rows.length === 0
-        ? Effect.succeed([])
-        : guard(
-          write(db, (connection, texts) => putTasks(connection, texts, thread, namespace, rows)),
-          "store tasks",
-          thread,
-          rows[0]!.checkpoint
-        ),
+    putTasks: (thread, put) =>
+      guard(
+        write(db, (connection, texts) => putTasks(connection, texts, thread, put)),
+        "store tasks",
+        thread,
+        put.tasks[0]?.checkpoint
+      ),
     commit: (thread, given) =>
       guard(
         write(db, (connection, texts) => commit(connection, texts, thread, given)),
@@ -615,15 +646,16 @@ const inspect = Effect.fnUntraced(function*(filename: string) {
  * @category layers
  * @since 0.1.0
  */
-export const layerSqlite = ({ filename, synchronous }: SqliteOptions): Layer.Layer<Checkpointer, CheckpointError> =>
+export const layerSqlite = (options: SqliteOptions): Layer.Layer<Checkpointer, CheckpointError> =>
   Layer.effect(
     Checkpointer,
     Effect.gen(function*() {
+      const config = { ...options, busyTimeoutMillis: sqliteBusyTimeoutMillis }
       const opened = Effect.gen(function*() {
-        if (hasContent(filename)) yield* inspect(filename)
-        return yield* SqliteClient.make({ filename, synchronous, busyTimeoutMillis: sqliteBusyTimeoutMillis })
+        if (hasContent(config.filename)) yield* inspect(config.filename)
+        return yield* SqliteClient.make(config)
       })
-      const sql = yield* explain(withReactivity(opened), `open "${filename}"`, "")
+      const sql = yield* explain(withReactivity(opened), `open "${String(config.filename)}"`, "")
       return yield* Effect.provideService(make, SqlClient, sql)
     })
   )

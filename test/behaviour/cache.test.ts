@@ -25,7 +25,7 @@ const layer = Layer.merge(Checkpointer.layerMemory, NodeCache.layerMemory)
 /** A graph of one cached node, which says in `runs` when it really runs. */
 const cached = (
   runs: Array<string>,
-  policy: Policy.Cache,
+  policy: Policy.Cache<{ readonly n: number }>,
   options?: { readonly name?: string; readonly version?: string; readonly says?: string }
 ) =>
   StateGraph.make(

@@ -308,9 +308,9 @@ behaves(
       const puts: Array<string> = []
       const noting = Checkpointer.Checkpointer.of({
         ...saver,
-        putTasks: (thread, namespace, rows) => {
-          puts.push(...rows.map(({ status, task }) => `put ${task} ${status}`))
-          return saver.putTasks(thread, namespace, rows)
+        putTasks: (thread, put) => {
+          puts.push(...put.tasks.map(({ status, task }) => `put ${task} ${status}`))
+          return saver.putTasks(thread, put)
         },
         commit: (thread, commit) => {
           puts.push(...commit.tasks.map(({ status, task }) => `commit ${task} ${status}`))
@@ -347,8 +347,8 @@ behaves(
 const dying = (saver: Checkpointer.CheckpointerShape, when: (call: "put" | "commit", step: number) => boolean) =>
   Checkpointer.Checkpointer.of({
     ...saver,
-    putTasks: (thread, namespace, rows) =>
-      Effect.suspend(() => when("put", -2) ? Effect.die("killed") : saver.putTasks(thread, namespace, rows)),
+    putTasks: (thread, put) =>
+      Effect.suspend(() => when("put", -2) ? Effect.die("killed") : saver.putTasks(thread, put)),
     commit: (thread, commit) =>
       Effect.suspend(() => when("commit", commit.checkpoint.step) ? Effect.die("killed") : saver.commit(thread, commit))
   })

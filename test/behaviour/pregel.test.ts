@@ -1,7 +1,7 @@
 /** LangGraph's cases of the bare machine, in superstep's API. */
 import { assert, it } from "@effect/vitest"
 import { Effect, Layer, Number, Schedule, Schema, Stream } from "effect"
-import { Channel, Checkpointer, Command, GraphError, Policy, Pregel, State, StateGraph } from "superstep"
+import { Channel, Checkpointer, Command, GraphError, Interrupt, Policy, Pregel, State, StateGraph } from "superstep"
 import { behaves } from "./Savers.ts"
 
 const last = Channel.lastValue(Schema.Int)
@@ -241,7 +241,7 @@ behaves(
             subscribe: "inbox_one",
             run: (xs: ReadonlyArray<number>) =>
               Effect.forEach(xs, (x) => inner.invoke(x), { concurrency: "unbounded" }).pipe(
-                Effect.map((ys) => ys.toSorted((a, b) => a - b))
+                Effect.map((ys) => ys.filter((y) => y !== undefined).toSorted((a, b) => a - b))
               ),
             write: "outbox_one"
           }),
@@ -262,7 +262,7 @@ behaves(
 )
 
 behaves(
-  "LG#37 a node that writes two channels: updates as returned, values of the output after each superstep",
+  "LG#37 a node that writes two channels: updates by channel, values of the output after each superstep",
   () =>
     Effect.gen(function*() {
       const machine = Pregel.make("one in two out", {
@@ -277,9 +277,9 @@ behaves(
       assert.deepStrictEqual(yield* machine.invoke(2), { between: 3, output: 4 })
       const events = yield* collect(machine.thread("t").stream(untyped(2), { modes: ["updates", "values"] }))
       assert.deepStrictEqual(events, [
-        { mode: "updates", path: [], step: 0, node: "one", update: 3, cached: false },
+        { mode: "updates", path: [], step: 0, node: "one", update: { between: 3, output: 3 }, cached: false },
         { mode: "values", path: [], step: 0, values: { between: 3, output: 3 } },
-        { mode: "updates", path: [], step: 1, node: "two", update: 4, cached: false },
+        { mode: "updates", path: [], step: 1, node: "two", update: { output: 4 }, cached: false },
         { mode: "values", path: [], step: 1, values: { between: 3, output: 4 } }
       ] as ReadonlyArray<unknown>)
     })
@@ -525,6 +525,34 @@ behaves(
     })
 )
 
+class Approve extends Interrupt.make("Approve", { payload: Schema.String, answer: Schema.Boolean }) {}
+
+behaves("L10 a machine whose node asks pauses its thread, and goes on with the answer", () =>
+  Effect.gen(function*() {
+    const machine = Pregel.make("asks", {
+      channels: { question: Channel.lastValue(Schema.String), answer: Channel.lastValue(Schema.Boolean) },
+      nodes: { ask: Pregel.node({ subscribe: "question", run: (text: string) => Approve.ask(text), write: "answer" }) },
+      input: "question",
+      output: "answer"
+    })
+    const thread = machine.thread("t")
+    const pause = yield* Effect.flip(thread.invoke("go on?"))
+    assert.deepStrictEqual(pause._tag === "GraphInterrupt" && pause.requests.map(({ payload }) => payload), ["go on?"])
+    assert.strictEqual(yield* thread.resume(Approve.reply(true)), true)
+    assert.deepStrictEqual((yield* thread.state()).values, { question: "go on?", answer: true })
+  }))
+
+behaves("L19 a machine is updated with the result of a node, or with an input", () =>
+  Effect.gen(function*() {
+    const thread = two.thread("t")
+    yield* thread.invoke(1)
+    yield* thread.updateAll([[{ values: 10, asNode: "__input__" }], [{ values: 20, asNode: "one" }]])
+    assert.deepStrictEqual((yield* thread.state()).values, { input: 10, inbox: 20, output: 3 })
+    assert.strictEqual(yield* thread.continue(), 21)
+    yield* thread.invoke(Command.make({ update: { inbox: 30 } }))
+    assert.strictEqual((yield* thread.state()).values.output, 31)
+  }))
+
 // ---------------------------------------------------------------------------
 // Faulty storage and definitions
 // ---------------------------------------------------------------------------
@@ -618,11 +646,17 @@ it("LG#45 a state key that the machine needs is refused", () => {
   }
 })
 
-it("LG#45 a limit that allows nothing is refused", () => {
-  const limit = (recursionLimit: number) => () => two.invoke(2, { recursionLimit })
-  assert.throws(limit(0), "recursionLimit must be a whole number of at least 1, not 0")
-  assert.throws(limit(1.5), "recursionLimit must be a whole number of at least 1, not 1.5")
-})
+it.effect("LG#45 a limit that allows nothing is refused", () =>
+  Effect.gen(function*() {
+    for (const recursionLimit of [0, 1.5]) {
+      const error = yield* Effect.flip(two.invoke(2, { recursionLimit }))
+      assert.strictEqual(error._tag, "InvalidArgument")
+      assert.strictEqual(
+        error.message,
+        `recursionLimit: Expected a whole number of at least 1, got ${recursionLimit}`
+      )
+    }
+  }))
 
 // ---------------------------------------------------------------------------
 // Inputs

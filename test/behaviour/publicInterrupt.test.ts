@@ -271,6 +271,7 @@ behavesReopened(
       assert.deepStrictEqual(
         yield* open(Effect.flip(thread.resume(Number.reply(30)))),
         new GraphError.InterruptMismatch({
+          reason: "OtherQuestion",
           node: "node",
           tag: "Number",
           answered: "\"a\" is no number",

@@ -105,6 +105,114 @@ behaves("E1 calls at once without keys are refused", () =>
     assert.deepStrictEqual(refused, new GraphError.ConcurrentCall({ kind: "graph", node: "node", name: "asker" }))
   }))
 
+behaves(
+  "E1 a key that another call of the task has is refused, at once or one after the other, on a thread or not",
+  () =>
+    Effect.gen(function*() {
+      const inner = StateGraph.make("inner", StateGraph.nodes(Log, { n: () => ({ log: ["n"] }) }), { start: "n" })
+      for (const concurrency of [1, "unbounded"] as const) {
+        const graph = StateGraph.make(
+          "same key",
+          StateGraph.nodes(Log, {
+            node: () =>
+              Effect.map(
+                Effect.forEach(["a", "b", "a"], (key) => Effect.exit(inner.call({}, { key })), { concurrency }),
+                () => ({ log: ["swallowed"] })
+              )
+          }),
+          { start: "node" }
+        )
+        const refused = new GraphError.DuplicateKey({ node: "node", name: "inner", key: "a" })
+        assert.deepStrictEqual(yield* Effect.flip(graph.invoke({})), refused)
+        assert.deepStrictEqual(yield* Effect.flip(graph.thread(String(concurrency)).invoke({})), refused)
+        assert.include(refused.message, "node \"node\" calls graph \"inner\" with the key \"a\" of another call")
+      }
+    })
+)
+
+behaves(
+  "E1 a call that failed or paused may be made again under its key, and goes on where it stood",
+  () =>
+    Effect.gen(function*() {
+      let tries = 0
+      const runs: Array<string> = []
+      const inner = StateGraph.make(
+        "inner",
+        StateGraph.nodes(Log, {
+          first: () => {
+            runs.push("first")
+            return { log: ["first"] }
+          },
+          second: () => tries++ === 0 ? Effect.die("once") : Effect.succeed({ log: ["second"] }),
+          third: () => Effect.map(Ask.ask("?"), (answer) => ({ log: [answer] }))
+        }),
+        { start: "first", edges: { first: "second", second: "third" } }
+      )
+      const graph = StateGraph.make(
+        "again",
+        StateGraph.nodes(Log, {
+          node: () =>
+            Effect.retry(Effect.catchDefect(inner.call({}, { key: "k" }), () => Effect.fail("again")), { times: 2 })
+              .pipe(
+                Effect.catch(() => Effect.succeed({ log: ["gave up"] }))
+              )
+        }),
+        { start: "node" }
+      )
+      const thread = graph.thread("t")
+      yield* Effect.flip(thread.invoke({}))
+      assert.deepStrictEqual(yield* thread.resume(Ask.reply("yes")), { log: ["first", "second", "yes"] })
+      assert.deepStrictEqual(runs, ["first"])
+    })
+)
+
+behaves("E1 a key is a text of 1 to 512 characters", () =>
+  Effect.gen(function*() {
+    const inner = StateGraph.make("inner", StateGraph.nodes(Log, { n: () => ({ log: ["n"] }) }), { start: "n" })
+    const calls = (key: string) =>
+      StateGraph.make("key", StateGraph.nodes(Log, { node: () => inner.call({}, { key }) }), { start: "node" })
+    for (const [index, key] of ["", "k".repeat(513), 1 as unknown as string].entries()) {
+      const error = yield* Effect.flip(calls(key).thread(`refused ${index}`).invoke({}))
+      assert.strictEqual(error._tag === "InvalidArgument" ? error.argument : error._tag, "key")
+      assert.include(error.message, "a text of 1 to 512 characters")
+    }
+    for (const [index, key] of ["k".repeat(512), "|:~%", "😀", "__proto__"].entries()) {
+      assert.deepStrictEqual(yield* calls(key).thread(`taken ${index}`).invoke({}), { log: ["n"] })
+    }
+  }))
+
+behaves(
+  "E1 what an error handler calls has a place of its own, whatever its node called before it failed",
+  () =>
+    Effect.gen(function*() {
+      const said = (name: string) =>
+        StateGraph.make(
+          name,
+          StateGraph.nodes(Log, { ask: () => Effect.map(Ask.ask(name), (answer) => ({ log: [`${name}=${answer}`] })) }),
+          { start: "ask" }
+        )
+      const [work, repair] = [said("work"), said("repair")]
+      for (const key of [undefined, "k"]) {
+        const options = key === undefined ? {} : { key }
+        const graph = StateGraph.make(
+          "repaired",
+          StateGraph.nodes(Log, {
+            node: Node.make({
+              input: Log,
+              run: () => Effect.andThen(work.call({}, options), Effect.fail("broken" as const)),
+              onError: () => Effect.map(repair.call({ log: ["from the handler"] }, options), ({ log }) => ({ log }))
+            })
+          }),
+          { start: "node" }
+        )
+        const thread = graph.thread(String(key))
+        yield* Effect.flip(thread.invoke({}))
+        yield* Effect.flip(thread.resume(Ask.reply("1")))
+        assert.deepStrictEqual(yield* thread.resume(Ask.reply("2")), { log: ["from the handler", "repair=2"] })
+      }
+    })
+)
+
 behaves("E1 a loop of unknown length, each turn a call that asks", () =>
   Effect.gen(function*() {
     const graph = StateGraph.make(
@@ -224,8 +332,8 @@ const failing = (breaks: (what: "commit" | "putTasks" | "get", namespace: string
         ...saver,
         commit: (thread, commit) =>
           breaks("commit", commit.namespace) ? Effect.fail(broken(thread)) : saver.commit(thread, commit),
-        putTasks: (thread, namespace, rows) =>
-          breaks("putTasks", namespace) ? Effect.fail(broken(thread)) : saver.putTasks(thread, namespace, rows),
+        putTasks: (thread, put) =>
+          breaks("putTasks", put.namespace) ? Effect.fail(broken(thread)) : saver.putTasks(thread, put),
         get: (thread, namespace, id) =>
           breaks("get", namespace) ? Effect.fail(broken(thread)) : saver.get(thread, namespace, id)
       })

@@ -6,6 +6,7 @@ import {
   Channel,
   Checkpointer,
   Command,
+  GraphError,
   Interrupt,
   Node,
   Policy,
@@ -22,7 +23,7 @@ class Busy extends Schema.TaggedError<Busy>()("Busy", { attempt: Schema.Int }) {
 class Denied extends Schema.TaggedError<Denied>()("Denied", {}) {}
 class Confirm extends Interrupt.make("Confirm", { payload: Schema.String, answer: Schema.String }) {}
 
-type Retry = Policy.Retry | ReadonlyArray<Policy.Retry>
+type Retry = Policy.Retries<never>
 
 /** A graph of one node that runs `attempt` with the number of the attempt. */
 const one = <E, R>(
@@ -31,7 +32,7 @@ const one = <E, R>(
 ) => {
   const run = () => Effect.flatMap(Running.Running, (running) => attempt(running.attempt))
   // Generic in what it fails with, so that the check of the node cannot be decided here.
-  const node = Node.make({ input: Log, run, retry }) as unknown as Node.Node<
+  const node = Node.make({ input: Log, run, retry: retry as Policy.Retries }) as unknown as Node.Node<
     Effect.Effect<{ readonly log: ReadonlyArray<string> }, Busy, never>
   >
   return StateGraph.make("one", StateGraph.nodes(Log, { node }), { start: "node" })
@@ -353,6 +354,27 @@ it.effect("L22 a fault that the engine finds is not retried: not in the node, an
     })
     const held = yield* runOut(Effect.flip(holds.invoke({})))
     assert.deepStrictEqual([Exit.isSuccess(held.exit) && held.exit.value._tag, held.millis], ["RecursionLimit", 0])
+  }))
+
+it.effect("L22 of the errors of the engine a policy sees NodeTimeout alone", () =>
+  Effect.gen(function*() {
+    const errors = Object.values(GraphError as Record<string, unknown>).flatMap((Class) => {
+      const error = typeof Class === "function" && Class.prototype instanceof Error
+        ? new (Class as new(fields: object) => GraphError.EngineError)({})
+        : undefined
+      return GraphError.isEngineError(error) ? [error] : []
+    })
+    assert.isAbove(errors.length, 10)
+    for (const error of errors) {
+      let runs = 0
+      const fails = one(fixed(1, 3), () =>
+        Effect.suspend(() => {
+          runs++
+          return Effect.fail(error)
+        }))
+      yield* runOut(Effect.flip(fails.invoke({})))
+      assert.deepStrictEqual([error._tag, runs], [error._tag, error._tag === "NodeTimeout" ? 3 : 1])
+    }
   }))
 
 it.effect("L10 an attempt that a policy starts again asks its questions anew, in the same order", () =>

@@ -54,7 +54,7 @@ const duringLoop = async (steps: number, onThread: boolean) => {
   const forgetful = Checkpointer.Checkpointer.of({
     ...saver,
     commit: () => Effect.void,
-    putTasks: (_thread, _namespace, rows) => Effect.succeed(rows)
+    putTasks: (_thread, { tasks }) => Effect.succeed(tasks)
   })
   await Effect.runPromise(
     onThread

@@ -1,7 +1,18 @@
 /** Reading and updating threads that stand at a breakpoint or a question, with graphs inside and with Sends. */
 import { assert } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { Channel, type Checkpoint, Command, END, Interrupt, Node, Send, State, StateGraph } from "superstep"
+import {
+  Channel,
+  type Checkpoint,
+  Checkpointer,
+  Command,
+  END,
+  Interrupt,
+  Node,
+  Send,
+  State,
+  StateGraph
+} from "superstep"
 import { collect, paused, payloads, recorded } from "./Pauses.ts"
 import { behaves } from "./Savers.ts"
 
@@ -519,3 +530,32 @@ behaves("L8 an update of a graph inside as its start is its input, and is not ha
     assert.deepStrictEqual((yield* thread.at(["child"]).state()).values, { log: ["told"] })
     assert.deepStrictEqual(yield* thread.resume(Ask.reply("yes")), { log: ["yes"] })
   }))
+
+behaves(
+  "Law13 an update and the graphs inside tasks that it carries along are stored at once",
+  () =>
+    Effect.gen(function*() {
+      const saver = yield* Checkpointer.Checkpointer
+      const thread = nested().thread("t")
+      yield* Effect.flip(thread.invoke({ my_key: "my value" }))
+      const commits: Array<ReadonlyArray<string>> = []
+      const counting = Checkpointer.Checkpointer.of({
+        ...saver,
+        commit: (id, commit) => {
+          commits.push([commit.namespace, ...commit.inside.map(({ namespace }) => namespace)])
+          return saver.commit(id, commit)
+        }
+      })
+      const update = thread.update({ other: "x" }, { asNode: "outer_1" })
+      yield* Effect.provideService(update, Checkpointer.Checkpointer, counting)
+      assert.deepStrictEqual(commits, [["", "inner"]])
+      // The graph inside stands where it stood.
+      assert.deepStrictEqual((yield* thread.at(["inner"]).state()).next, ["inner_2"])
+      const [newest] = yield* thread.at(["inner"]).history({ limit: 1 })
+      commits.length = 0
+      const fork = thread.fork(newest!.checkpoint, { path: ["inner"] })
+      yield* Effect.provideService(fork, Checkpointer.Checkpointer, counting)
+      assert.deepStrictEqual(commits, [["", "inner"]])
+      assert.deepStrictEqual((yield* thread.at(["inner"]).state()).next, ["inner_2"])
+    })
+)

@@ -89,7 +89,7 @@ it.effect("LG#168 one duration bounds each attempt", () =>
   }))
 
 it.effect("LG#168 a time of nothing or less is refused wherever one can be given", () =>
-  Effect.sync(() => {
+  Effect.gen(function*() {
     const graph = StateGraph.make("g", StateGraph.nodes(Log, { n: sleeps(1) }), { start: "n" })
     for (const millis of [0, -1]) {
       const refused = /longer than 0 ms/
@@ -98,8 +98,8 @@ it.effect("LG#168 a time of nothing or less is refused wherever one can be given
       assert.throws(() => Policy.timeout({ attempt: millis }), refused)
       assert.throws(() => Send.make("n", {}, { timeout: millis }), refused)
       assert.throws(() => Policy.cache({ ttl: millis }), refused)
-      assert.throws(() => graph.invoke({}, { superstepTimeout: millis }), refused)
-      assert.throws(() => graph.invoke({}, { runTimeout: millis }), refused)
+      assert.match((yield* Effect.flip(graph.invoke({}, { superstepTimeout: millis }))).message, refused)
+      assert.match((yield* Effect.flip(graph.invoke({}, { runTimeout: millis }))).message, refused)
       assert.throws(
         () => StateGraph.make("g", StateGraph.nodes(Log, { n: sleeps(1) }), { start: "n" }, { timeout: millis }),
         refused
@@ -482,4 +482,121 @@ it.effect("L20 a run timeout while a commit is on its way waits for it: the thre
     assert.deepStrictEqual((yield* thread.state()).values.log, ["a"])
     assert.deepStrictEqual(yield* thread.continue(), { log: ["a", "b"] })
     assert.isAbove(yield* Clock.currentTimeMillis, 0)
+  }).pipe(Effect.provide(Checkpointer.layerMemory)))
+
+// ---------------------------------------------------------------------------
+// What the time of a run covers
+// ---------------------------------------------------------------------------
+
+/** A saver on top of another, each of whose operations takes its time, or never ends. */
+const slowed = (saver: Checkpointer.CheckpointerShape, millis: Partial<Record<"head" | "get" | "commit", number>>) => {
+  const slow = <A, E>(operation: keyof typeof millis, effect: Effect.Effect<A, E>) =>
+    Effect.delay(effect, millis[operation] ?? 0)
+  return Checkpointer.Checkpointer.of({
+    ...saver,
+    head: (...args) => slow("head", saver.head(...args)),
+    get: (...args) => slow("get", saver.get(...args)),
+    commit: (...args) => slow("commit", saver.commit(...args))
+  })
+}
+
+const steps = (millis = 0) =>
+  StateGraph.make("steps", StateGraph.nodes(Log, { a: sleeps(millis, "a"), b: sleeps(millis, "b") }), {
+    start: "a",
+    edges: { a: "b" }
+  })
+
+it.effect("L20 a run timeout cuts a storage that does not answer while the run opens, and names no node", () =>
+  Effect.gen(function*() {
+    const saver = yield* Checkpointer.Checkpointer
+    const thread = steps().thread("t")
+    yield* Effect.flip(thread.invoke({}, { before: ["b"] }))
+    for (const operation of ["head", "get"] as const) {
+      const hangs = slowed(saver, { [operation]: Infinity })
+      const runs = [
+        thread.continue({ runTimeout: 20 }),
+        thread.invoke({}, { runTimeout: 20 }),
+        thread.start({}, { runTimeout: 20 })
+      ]
+      for (const run of runs) {
+        const ended = yield* runOut(Effect.provideService(run, Checkpointer.Checkpointer, hangs))
+        assert.deepStrictEqual(ended, { exit: Exit.fail(late("run", 20, { nodes: [] })), millis: 20 })
+      }
+    }
+    assert.include(late("run", 20, { nodes: [] }).message, "before any node ran")
+    assert.deepStrictEqual(yield* thread.continue(), { log: ["a", "b"] })
+  }).pipe(Effect.provide(Checkpointer.layerMemory)))
+
+it.effect("L20 a run timeout cuts a storage that does not answer while a graph inside a task opens", () =>
+  Effect.gen(function*() {
+    const saver = yield* Checkpointer.Checkpointer
+    const child = StateGraph.make(
+      "child",
+      StateGraph.nodes(Log, { a: () => ({ log: ["a"] }), b: () => ({ log: ["b"] }) }),
+      { start: "a", edges: { a: "b" } },
+      { before: ["b"], runTimeout: 15 }
+    )
+    const thread = StateGraph.make("parent", StateGraph.nodes(Log, { child }), { start: "child" }).thread("t")
+    yield* Effect.flip(thread.invoke({}))
+    const hangs = Checkpointer.Checkpointer.of({
+      ...saver,
+      get: (thread, namespace, id) => namespace === "" ? saver.get(thread, namespace, id) : Effect.never
+    })
+    const run = (runTimeout: number) =>
+      runOut(Effect.provideService(thread.continue({ runTimeout }), Checkpointer.Checkpointer, hangs))
+    assert.deepStrictEqual(yield* run(10), { exit: Exit.fail(late("run", 10, { nodes: ["child"] })), millis: 10 })
+    // The graph has a time of its own.
+    assert.deepStrictEqual(yield* run(20), { exit: Exit.fail(late("run", 15, { nodes: [] })), millis: 15 })
+    // Going back to a checkpoint of the graph begins with a branch, which is read for in the time of the run.
+    const { checkpoint } = yield* thread.at(["child"]).state()
+    const back = yield* runOut(
+      Effect.provideService(
+        thread.continue({ checkpoint, path: ["child"], runTimeout: 10 }),
+        Checkpointer.Checkpointer,
+        hangs
+      )
+    )
+    assert.deepStrictEqual(back, { exit: Exit.fail(late("run", 10, { nodes: [] })), millis: 10 })
+    assert.deepStrictEqual(yield* thread.continue(), { log: ["a", "b"] })
+  }).pipe(Effect.provide(Checkpointer.layerMemory)))
+
+it.effect("L20 the time of a run counts from its opening on, through the input, the supersteps and all that is stored", () =>
+  Effect.gen(function*() {
+    const saver = yield* Checkpointer.Checkpointer
+    const slow = slowed(saver, { head: 3, commit: 5 })
+    const timed = (thread: string, runTimeout: number) =>
+      runOut(
+        Effect.provideService(steps(7).thread(thread).invoke({}, { runTimeout }), Checkpointer.Checkpointer, slow)
+      )
+    // Opening 3, input 5, start 5, two nodes of 7 with a commit of 5 each.
+    assert.deepStrictEqual(yield* timed("whole", 38), { exit: Exit.succeed({ log: ["a", "b"] }), millis: 37 })
+    assert.deepStrictEqual(yield* timed("opening", 2), { exit: Exit.fail(late("run", 2, { nodes: [] })), millis: 2 })
+    assert.deepStrictEqual(yield* timed("node", 16), {
+      exit: Exit.fail(late("run", 16, { nodes: ["a"] })),
+      millis: 16
+    })
+    // What is being stored is stored first, and the failure says when the time was over.
+    const { exit, millis } = yield* timed("commit", 22)
+    assert.deepStrictEqual([exit._tag, millis], ["Failure", 25])
+    const error = Exit.isFailure(exit) ? Cause.findErrorOption(exit.cause) : undefined
+    const failure = error?._tag === "Some" && error.value instanceof GraphError.NodeTimeout ? error.value : undefined
+    assert.deepStrictEqual([failure?.kind, failure?.elapsedMillis], ["run", 22])
+    assert.deepStrictEqual((yield* steps().thread("commit").state()).values.log, ["a"])
+    // Nothing is begun that would not be finished: the input is there, or it is not.
+    const input = yield* timed("input", 5)
+    assert.deepStrictEqual(input.millis, 8)
+    assert.deepStrictEqual((yield* steps().thread("input").state()).next, ["__start__"])
+    assert.deepStrictEqual(yield* steps().thread("input").continue(), { log: ["a", "b"] })
+  }).pipe(Effect.provide(Checkpointer.layerMemory)))
+
+it.live("L20 a run timeout holds on a storage that is slow in real time", () =>
+  Effect.gen(function*() {
+    const saver = yield* Checkpointer.Checkpointer
+    const slow = slowed(saver, { head: 5, get: 5, commit: 40 })
+    const thread = steps().thread("t")
+    const error = yield* Effect.flip(
+      Effect.provideService(thread.invoke({}, { runTimeout: 60 }), Checkpointer.Checkpointer, slow)
+    )
+    assert.strictEqual(error._tag === "NodeTimeout" ? error.kind : error._tag, "run")
+    assert.deepStrictEqual(yield* thread.continue(), { log: ["a", "b"] })
   }).pipe(Effect.provide(Checkpointer.layerMemory)))

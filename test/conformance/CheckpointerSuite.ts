@@ -1,14 +1,14 @@
 /**
  * The contract of a `Checkpointer`, for any layer. Each test has storage of its own.
  *
- * Derived from the saver contract of `langgraph-semantics.md` §12.1-12.2; what that contract says of channel blobs, metadata filters,
- * run ids, copies and pruning has no counterpart in this service.
+ * Derived from the contract of LangGraph's savers; what that says of channel blobs, metadata filters, run ids, copies and pruning
+ * has no counterpart in this service.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Option, Result } from "effect"
 import type { CheckpointRow, Commit, TaskRow } from "superstep/Checkpoint"
 import { Checkpointer } from "superstep/Checkpointer"
-import type { CheckpointError, ThreadConflict } from "superstep/GraphError"
+import type { CheckpointError, ThreadConflict, ThreadDeleted } from "superstep/GraphError"
 
 export const checkpoint = (id: string, parent?: string, rest: Partial<CheckpointRow> = {}): CheckpointRow => ({
   id,
@@ -33,23 +33,42 @@ export const task = (checkpoint: string, task: string, rest: Partial<TaskRow> = 
   ...rest
 })
 
-export const commitOf = (checkpoint: CheckpointRow, rest: Partial<Commit> = {}): Commit => ({
+/** A commit to the thread as it is; with a life, to the thread as it was then. */
+export type Given = Omit<Commit, "life"> & { readonly life?: string }
+
+export const commitOf = (checkpoint: CheckpointRow, rest: Partial<Given> = {}): Given => ({
   namespace: "",
   checkpoint,
   tasks: [],
   place: "",
   expected: checkpoint.parent,
+  inside: [],
   owner: "owner",
   ...rest
 })
 
+const lifeOf = (thread: string) =>
+  Checkpointer.use((saver) => Effect.map(saver.head(thread, ""), (head) => Option.getOrUndefined(head)?.life))
+
+export const commit = Effect.fnUntraced(function*(thread: string, given: Given) {
+  const life = given.life ?? (yield* lifeOf(thread))
+  return yield* Checkpointer.use((saver) => saver.commit(thread, { ...given, life }))
+})
+
 /** Commits ids one after the other, the first as a keyframe. */
 export const commitAll = Effect.fnUntraced(
-  function*(thread: string, ids: ReadonlyArray<string>, rest: Partial<Commit> = {}) {
-    const saver = yield* Checkpointer
+  function*(thread: string, ids: ReadonlyArray<string>, rest: Partial<Given> = {}) {
     for (const [index, id] of ids.entries()) {
-      yield* saver.commit(thread, commitOf(checkpoint(id, ids[index - 1], { step: index }), rest))
+      yield* commit(thread, commitOf(checkpoint(id, ids[index - 1], { step: index }), rest))
     }
+  }
+)
+
+/** Puts tasks beside checkpoints of the thread as it is; with a life, of the thread as it was then. */
+export const putTasks = Effect.fnUntraced(
+  function*(thread: string, tasks: ReadonlyArray<TaskRow>, namespace = "", life?: string) {
+    const now = life ?? (yield* lifeOf(thread)) ?? "none"
+    return yield* Checkpointer.use((saver) => saver.putTasks(thread, { namespace, tasks, life: now }))
   }
 )
 
@@ -64,16 +83,18 @@ const get = (thread: string, id: string, namespace = "") =>
 const list = (thread: string, namespace = "", options: { before?: string; limit?: number } = {}) =>
   Checkpointer.use((saver) => Effect.map(saver.list(thread, namespace, options), idsOf))
 
-const putTasks = (thread: string, rows: ReadonlyArray<TaskRow>, namespace = "") =>
-  Checkpointer.use((saver) => saver.putTasks(thread, namespace, rows))
-
-const commit = (thread: string, given: Commit) => Checkpointer.use((saver) => saver.commit(thread, given))
-
-const conflict = (thread: string, given: Commit) =>
+const conflict = (thread: string, given: Given) =>
   Effect.matchEffect(commit(thread, given), {
     onSuccess: () => Effect.die(new Error("the commit succeeded")),
     onFailure: (error) => error._tag === "ThreadConflict" ? Effect.succeed(error) : Effect.fail(error)
   })
+
+const isDeleted = Effect.fnUntraced(
+  function*<A>(write: Effect.Effect<A, CheckpointError | ThreadConflict | ThreadDeleted, Checkpointer>) {
+    const result = yield* Effect.result(write)
+    assert.strictEqual(Result.isFailure(result) && result.failure._tag, "ThreadDeleted")
+  }
+)
 
 /** Strings that ids may be made of. */
 export const hostile: Readonly<Record<string, string>> = {
@@ -102,7 +123,10 @@ export const hostile: Readonly<Record<string, string>> = {
   "10 kB of another": `${"x".repeat(9_999)}y`
 }
 
-type Test = (name: string, program: Effect.Effect<void, CheckpointError | ThreadConflict, Checkpointer>) => void
+type Test = (
+  name: string,
+  program: Effect.Effect<void, CheckpointError | ThreadConflict | ThreadDeleted, Checkpointer>
+) => void
 
 const puts = (test: Test) => {
   test(
@@ -230,9 +254,8 @@ const gets = (test: Test) => {
       const saver = yield* Checkpointer
       yield* commitAll("b", ["x"])
       yield* commitAll("a", ["x"])
-      yield* putTasks("c", [task("x", "y")])
       yield* commit("b", commitOf(checkpoint("y", "x")))
-      assert.deepStrictEqual(yield* saver.threads, ["b", "a", "c"])
+      assert.deepStrictEqual(yield* saver.threads, ["b", "a"])
     })
   )
 }
@@ -439,15 +462,17 @@ const tasks = (test: Test) => {
   test(
     "no tasks are no trouble",
     Effect.gen(function*() {
+      yield* commitAll("t", ["a"])
       assert.deepStrictEqual(yield* putTasks("t", []), [])
     })
   )
   test(
     "tasks may come before their checkpoint",
     Effect.gen(function*() {
-      yield* putTasks("t", [task("a", "1")])
       yield* commitAll("t", ["a"])
-      assert.deepStrictEqual((yield* get("t", "a"))?.tasks, [task("a", "1")])
+      yield* putTasks("t", [task("b", "1")])
+      yield* commit("t", commitOf(checkpoint("b", "a")))
+      assert.deepStrictEqual((yield* get("t", "b"))?.tasks, [task("b", "1")])
     })
   )
   test(
@@ -469,9 +494,9 @@ const heads = (test: Test) => {
     "a commit moves the head and names its owner",
     Effect.gen(function*() {
       yield* commitAll("t", ["a"], { owner: "o1" })
-      assert.deepStrictEqual(yield* head("t"), { branch: 1, place: "", id: "a", owner: "o1" })
+      assert.deepStrictEqual(yield* head("t"), { branch: 1, place: "", id: "a", owner: "o1", life: "o1" })
       yield* commit("t", commitOf(checkpoint("b", "a"), { owner: "o2" }))
-      assert.deepStrictEqual(yield* head("t"), { branch: 1, place: "", id: "b", owner: "o2" })
+      assert.deepStrictEqual(yield* head("t"), { branch: 1, place: "", id: "b", owner: "o2", life: "o1" })
     })
   )
   test(
@@ -540,7 +565,7 @@ const commits = (test: Test) => {
       assert.deepStrictEqual([error.thread, error.branch, error.expected, error.found], ["t", 1, "a", "b"])
       assert.isUndefined(yield* get("t", "c"))
       assert.deepStrictEqual((yield* get("t", "b"))?.tasks, [])
-      assert.deepStrictEqual(yield* head("t"), { branch: 1, place: "", id: "b", owner: "owner" })
+      assert.deepStrictEqual(yield* head("t"), { branch: 1, place: "", id: "b", owner: "owner", life: "owner" })
     })
   )
   test(
@@ -596,6 +621,43 @@ const commits = (test: Test) => {
     })
   )
   test(
+    "graphs inside tasks move with the commit, all at once or not at all",
+    Effect.gen(function*() {
+      const inside = (id: string, expected?: string) => [
+        { namespace: "n", checkpoint: checkpoint(id, expected), tasks: [task(id, "1")], place: "p", expected },
+        { namespace: "m", checkpoint: checkpoint(id, expected), tasks: [], place: "q", expected }
+      ]
+      yield* commit("t", commitOf(checkpoint("a"), { inside: inside("x") }))
+      assert.deepStrictEqual([(yield* head("t"))?.id, (yield* head("t", "p"))?.id, (yield* head("t", "q"))?.id], [
+        "a",
+        "x",
+        "x"
+      ])
+      assert.deepStrictEqual((yield* get("t", "x", "n"))?.tasks, [task("x", "1")])
+      const refused = [
+        commitOf(checkpoint("b", "a"), { inside: [...inside("y", "x").slice(0, 1), ...inside("z", "other").slice(1)] }),
+        commitOf(checkpoint("b", "other"), { inside: inside("y", "x") })
+      ]
+      for (const given of refused) {
+        yield* conflict("t", given)
+        assert.deepStrictEqual([...yield* list("t"), ...yield* list("t", "n"), ...yield* list("t", "m")], [
+          "a",
+          "x",
+          "x"
+        ])
+        assert.deepStrictEqual([(yield* head("t"))?.id, (yield* head("t", "p"))?.id, (yield* head("t", "q"))?.id], [
+          "a",
+          "x",
+          "x"
+        ])
+      }
+      const given = commitOf(checkpoint("b", "a"), { inside: inside("y", "x") })
+      yield* commit("t", given)
+      yield* commit("t", given)
+      assert.deepStrictEqual([(yield* head("t"))?.id, (yield* head("t", "p"))?.id], ["b", "y"])
+    })
+  )
+  test(
     "of ten concurrent commits on one head one wins",
     Effect.gen(function*() {
       yield* commitAll("t", ["a"])
@@ -606,7 +668,8 @@ const commits = (test: Test) => {
       )
       const won = exits.flatMap((exit, index) => exit._tag === "Success" ? [index] : [])
       assert.strictEqual(won.length, 1)
-      assert.deepStrictEqual(yield* head("t"), { branch: 1, place: "", id: `b${won[0]}`, owner: `o${won[0]}` })
+      const { id, owner } = (yield* head("t"))!
+      assert.deepStrictEqual([id, owner], [`b${won[0]}`, `o${won[0]}`])
       assert.strictEqual((yield* list("t")).length, 2)
     })
   )
@@ -657,12 +720,50 @@ const deletes = (test: Test) => {
     })
   )
   test(
-    "a run of a deleted thread cannot go on",
+    "nothing of a deleted thread can be stored, whether it began anew or not",
     Effect.gen(function*() {
       const saver = yield* Checkpointer
-      yield* commitAll("t", ["a"])
+      const inside = { namespace: "n", place: "p" }
+      yield* commitAll("t", ["a"], { owner: "one" })
       yield* saver.deleteThread("t")
-      assert.isUndefined((yield* conflict("t", commitOf(checkpoint("b", "a")))).found)
+      const life = "one"
+      const deleted = Effect.gen(function*() {
+        yield* isDeleted(commit("t", commitOf(checkpoint("b", "a"), { life })))
+        yield* isDeleted(commit("t", commitOf(checkpoint("f", "a", { branch: 2 }), { expected: undefined, life })))
+        yield* isDeleted(commit("t", commitOf(checkpoint("x"), { ...inside, life })))
+        yield* isDeleted(putTasks("t", [task("a", "1")], "", life))
+      })
+      yield* deleted
+      assert.deepStrictEqual(yield* saver.threads, [])
+      yield* commitAll("t", ["a"], { owner: "two" })
+      yield* deleted
+      assert.deepStrictEqual(yield* list("t"), ["a"])
+      assert.deepStrictEqual((yield* get("t", "a"))?.tasks, [])
+      assert.isUndefined(yield* head("t", "p"))
+    })
+  )
+  test(
+    "a first commit that was repeated is no second beginning",
+    Effect.gen(function*() {
+      const saver = yield* Checkpointer
+      const first = { ...commitOf(checkpoint("a"), { owner: "one" }), life: undefined }
+      yield* saver.commit("t", first)
+      yield* saver.commit("t", first)
+      const other = yield* Effect.result(saver.commit("t", { ...first, owner: "two" }))
+      assert.strictEqual(Result.isFailure(other) && other.failure._tag, "ThreadConflict")
+      assert.strictEqual((yield* head("t"))?.life, "one")
+    })
+  )
+  test(
+    "what was stored before the first checkpoint of the root is no beginning",
+    Effect.gen(function*() {
+      const saver = yield* Checkpointer
+      const inside = { namespace: "n", place: "p" }
+      yield* saver.commit("t", { ...commitOf(checkpoint("x"), { ...inside, owner: "one" }), life: undefined })
+      yield* saver.commit("t", { ...commitOf(checkpoint("a"), { owner: "two" }), life: undefined })
+      assert.strictEqual((yield* head("t"))?.life, "two")
+      assert.strictEqual((yield* head("t", "p"))?.life, "two")
+      yield* isDeleted(commit("t", commitOf(checkpoint("y", "x"), { ...inside, life: "one" })))
     })
   )
   test(
@@ -692,10 +793,11 @@ const hostiles = (test: Test) => {
           tasks: [task(root.id, text)]
         })
         assert.deepStrictEqual(yield* saver.threads, [text])
-        assert.deepStrictEqual(yield* head(text, text), { branch: 1, place: text, id: next.id, owner: text })
+        const life = text
+        assert.deepStrictEqual(yield* head(text, text), { branch: 1, place: text, id: next.id, owner: text, life })
         assert.deepStrictEqual(yield* get(text, next.id, text), { chain: [root, next], tasks: [task(root.id, text)] })
         assert.deepStrictEqual(yield* list(text, text, { before: next.id, limit: 1 }), [root.id])
-        const kept = yield* putTasks(text, [task(root.id, text, { data: "1" }), task(root.id, "other")], text)
+        const kept = yield* putTasks(text, [task(root.id, text, { data: "1" }), task(root.id, "other")], text, life)
         assert.deepStrictEqual(kept, [task(root.id, text), task(root.id, "other")])
         yield* commit(text, { ...commitOf(next), namespace: text, place: text, owner: text })
         yield* saver.deleteThread(text)
@@ -712,7 +814,7 @@ const hostiles = (test: Test) => {
         yield* commit(text, commitOf(checkpoint(`c${index}`)))
         yield* commit("all", { ...commitOf(checkpoint(`c${index}`)), namespace: text, place: text })
       }
-      yield* putTasks("all", texts.map((text) => task("c0", text)), texts[0])
+      yield* putTasks("all", texts.map((text) => task("c0", text)), texts[0], "owner")
       assert.deepStrictEqual(yield* saver.threads, [texts[0]!, "all", ...texts.slice(1)])
       for (const [index, text] of texts.entries()) {
         assert.deepStrictEqual(yield* list(text), [`c${index}`])

@@ -25,12 +25,12 @@ const layerOf = (seen: Array<string>, first: (put: Put) => Put) =>
     Checkpointer.Checkpointer,
     Effect.map(Checkpointer.makeMemory, (saver) => ({
       ...saver,
-      putTasks: (thread, namespace, rows) =>
+      putTasks: (thread, given) =>
         Effect.suspend(() => {
           const isFirst = !seen.some((line) => line.startsWith("put"))
-          const tasks = rows.map(({ task }) => task).join()
+          const tasks = given.tasks.map(({ task }) => task).join()
           seen.push(`put ${tasks}`)
-          const put = saver.putTasks(thread, namespace, rows)
+          const put = saver.putTasks(thread, given)
           return Effect.tap(isFirst ? first(put) : put, () => Effect.sync(() => void seen.push(`stored ${tasks}`)))
         }),
       commit: (thread, commit) =>

@@ -96,10 +96,10 @@ const layerFaster = Layer.effect(
   Checkpointer.Checkpointer,
   Effect.map(Checkpointer.makeMemory, (saver) => ({
     ...saver,
-    putTasks: (thread, namespace, rows) => {
-      const theirs = rows.filter(({ data }) => data.includes("a mine 0"))
+    putTasks: (thread, put) => {
+      const theirs = put.tasks.filter(({ data }) => data.includes("a mine 0"))
         .map((row) => ({ ...row, data: row.data.replace("mine", "theirs") }))
-      return Effect.andThen(saver.putTasks(thread, namespace, theirs), saver.putTasks(thread, namespace, rows))
+      return Effect.andThen(saver.putTasks(thread, { ...put, tasks: theirs }), saver.putTasks(thread, put))
     }
   }))
 )

@@ -174,10 +174,11 @@ const where = (namespace: string, { id, parent }: CheckpointRow) => [namespace, 
 /** A saver that tells what it is asked to store, and what is stored. */
 const telling = (saver: CheckpointerShape): CheckpointerShape => ({
   ...saver,
-  putTasks: (thread, namespace, rows) =>
+  putTasks: (thread, put) =>
     Effect.suspend(() => {
+      const { namespace, tasks: rows } = put
       say("put begin", namespace, statusOf(rows))
-      return Effect.tap(saver.putTasks(thread, namespace, rows), () =>
+      return Effect.tap(saver.putTasks(thread, put), () =>
         Effect.sync(() => {
           for (const { checkpoint, status, task } of rows) {
             if (status === "done") say("acked", namespace, checkpoint, task)

@@ -378,13 +378,13 @@ describe("a wrong definition is refused when it is made, and says what is wrong"
       "Law22",
       "a limit of nothing",
       () => untypedGraph("g", Log, bodies, { start: "a" }, { recursionLimit: 0 }),
-      "recursionLimit must be a whole number of at least 1, not 0"
+      "recursionLimit: Expected a whole number of at least 1, got 0"
     ],
     [
       "Law22",
       "a concurrency of a half",
       () => untypedGraph("g", Log, bodies, { start: "a" }, { concurrency: 0.5 }),
-      "concurrency must be a whole number of at least 1, not 0.5"
+      "concurrency: Expected a whole number of at least 1, got 0.5"
     ],
     [
       "Law22",

@@ -7,6 +7,7 @@ import { type Checkpoint, initial } from "../../src/internal/engine/checkpoint.t
 import { plan } from "../../src/internal/engine/plan.ts"
 import type { Program } from "../../src/internal/engine/program.ts"
 import {
+  type Answers,
   decodeCheckpoint,
   decodeTask,
   emptyPlace,
@@ -311,10 +312,16 @@ describe("task records", () => {
   })
 
   it("Law10 Law12 pauses and failures come back with their answers", () => {
-    const answers = new Map([["q1", { payload: "\"sure?\"", answer: "yes" }]])
+    const answers: Answers = new Map([
+      ["q1", { tag: "Approve", payload: "\"sure?\"", answer: "yes", graph: "child|node~0" }],
+      ["q0", { tag: "Approve", payload: "\"again?\"", answer: null, isHandler: true }]
+    ])
     const paused: TaskRecord = {
       status: "paused",
-      requests: [{ id: "q2", tag: "Approve", payload: { a: 1 } }],
+      requests: [
+        { id: "q2", tag: "Approve", payload: { a: 1 } },
+        { id: "q3", tag: "Approve", payload: null, graph: "child", isHandler: true }
+      ],
       answers,
       graphs: [["a", "c1"]]
     }

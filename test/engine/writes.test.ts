@@ -132,10 +132,14 @@ it("Law4 the first fault is the one that is told", () => {
   assert.deepInclude(refused([{ total: 1 }, "text", { nope: 1 }]), { reason: "NotAnUpdate" })
 })
 
-it("Law1 what was written is frozen, but for untracked values", () => {
+it("Law1 what was written is a frozen copy, but for untracked values, which stay what they are", () => {
   const [item, free] = [["a"], { open: true }]
-  written({ list: item, free })
-  assert.isTrue(Object.isFrozen(item))
+  const writes = new Map(written({ list: item, free }) as ReadonlyArray<readonly [string, unknown]>)
+  assert.deepStrictEqual(writes.get("list"), item)
+  assert.notStrictEqual(writes.get("list"), item)
+  assert.isTrue(Object.isFrozen(writes.get("list")))
+  assert.isFalse(Object.isFrozen(item))
+  assert.strictEqual(writes.get("free"), free)
   assert.isFalse(Object.isFrozen(free))
 })
 

@@ -8,7 +8,7 @@ import { Checkpointer, type CheckpointerShape } from "superstep/Checkpointer"
 import type { CheckpointError } from "superstep/GraphError"
 import * as SqlCheckpointer from "superstep/sql/SqlCheckpointer"
 import * as SqliteClient from "superstep/sql/SqliteClient"
-import { checkpoint, commitAll, commitOf, task } from "../conformance/CheckpointerSuite.ts"
+import { checkpoint, commit, commitAll, commitOf, putTasks, task } from "../conformance/CheckpointerSuite.ts"
 import { directory, filename } from "./files.ts"
 
 const withFile = <A, E>(path: string, use: (saver: CheckpointerShape) => Effect.Effect<A, E>) =>
@@ -17,9 +17,8 @@ const withFile = <A, E>(path: string, use: (saver: CheckpointerShape) => Effect.
 const filled = (path: string) =>
   Effect.provide(
     Effect.gen(function*() {
-      const saver = yield* Checkpointer
       yield* commitAll("t", Array.from({ length: 50 }, (_, index) => `c${index}`))
-      yield* saver.putTasks("t", "", [task("c49", "1")])
+      yield* putTasks("t", [task("c49", "1")])
     }),
     SqlCheckpointer.layerSqlite({ filename: path })
   )
@@ -32,6 +31,14 @@ const sqlIn = <A>(path: string, use: (db: DatabaseSync) => A): A => {
     db.close()
   }
 }
+
+/** Permissions bind everybody but root. */
+const asNobody = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  process.getuid?.() !== 0 ? effect : Effect.acquireUseRelease(
+    Effect.sync(() => process.seteuid!(65534)),
+    () => effect,
+    () => Effect.sync(() => process.seteuid!(0))
+  )
 
 /** Opening fails, and the file is as it was. */
 const refused = Effect.fnUntraced(function*(path: string) {
@@ -151,13 +158,18 @@ describe("files", () => {
       }
       assert.deepStrictEqual(readdirSync(path), ["file"])
     }))
-  it.effect.skipIf(process.getuid?.() === 0)("a file that may not be read is refused", () =>
+  it.effect("a file that may not be read is refused", () =>
     Effect.gen(function*() {
       const path = yield* filename
       yield* filled(path)
+      chmodSync(dirname(path), 0o755)
+      const threads = asNobody(withFile(path, (saver) => saver.threads))
+      chmodSync(path, 0o444)
+      assert.deepStrictEqual(yield* asNobody(Effect.sync(() => readFileSync(path).length > 0)), true)
       chmodSync(path, 0)
-      const error: CheckpointError = yield* Effect.flip(withFile(path, (saver) => saver.threads))
+      const error: CheckpointError = yield* Effect.flip(threads)
       assert.strictEqual(error.reason, "Storage")
+      assert.include(error.message, "permission denied")
     }))
   it.effect("a database of a later version is refused and not changed, in whatever journal mode", () =>
     Effect.gen(function*() {
@@ -212,11 +224,11 @@ describe("files", () => {
   it.effect("a checkpoint that is its own ancestor does not hang", () =>
     withFile(":memory:", (saver) =>
       Effect.gen(function*() {
-        yield* saver.commit("t", commitOf(checkpoint("a", "b"), { expected: undefined }))
-        yield* saver.commit("t", commitOf(checkpoint("b", "a")))
+        yield* commit("t", commitOf(checkpoint("a", "b"), { expected: undefined }))
+        yield* commit("t", commitOf(checkpoint("b", "a")))
         const saved = Option.getOrThrow(yield* saver.get("t", "", "b"))
         assert.deepStrictEqual(saved.chain.map(({ id }) => id), ["a", "b"])
-      })))
+      }).pipe(Effect.provideService(Checkpointer, saver))))
 })
 
 describe("tables", () => {
@@ -243,7 +255,7 @@ describe("tables", () => {
       for (const thread of ["t", "u"]) {
         yield* commitAll(thread, ["a", "b"])
         yield* commitAll(thread, ["x"], { namespace: "n", place: "p" })
-        yield* saver.putTasks(thread, "", [task("a", "1"), task("b", "2"), task("none", "3")])
+        yield* putTasks(thread, [task("a", "1"), task("b", "2"), task("none", "3")])
       }
       assert.deepStrictEqual(yield* count, [2, 6, 6, 4])
       yield* saver.deleteThread("t")
@@ -253,8 +265,7 @@ describe("tables", () => {
     }).pipe(Effect.provide(layer)))
   it.effect("a refused commit leaves no row behind", () =>
     Effect.gen(function*() {
-      const saver = yield* Checkpointer
-      yield* Effect.flip(saver.commit("t", commitOf(checkpoint("b", "a"), { tasks: [task("a", "1")] })))
+      yield* Effect.flip(commit("t", commitOf(checkpoint("b", "a"), { tasks: [task("a", "1")] })))
       assert.deepStrictEqual(yield* count, [0, 0, 0, 0])
     }).pipe(Effect.provide(layer)))
   it.effect("a transaction of the caller takes part: what it rolls back is not stored", () =>
@@ -263,10 +274,10 @@ describe("tables", () => {
       const saver = yield* Checkpointer
       yield* commitAll("t", ["a"])
       const exit = yield* Effect.exit(sql.withTransaction(Effect.gen(function*() {
-        yield* saver.commit("t", commitOf(checkpoint("b", "a")))
+        yield* commit("t", commitOf(checkpoint("b", "a")))
         assert.strictEqual(Option.getOrThrow(yield* saver.head("t", "")).id, "b")
         assert.strictEqual(
-          (yield* Effect.flip(saver.commit("t", commitOf(checkpoint("x", "a"))))).message.length > 0,
+          (yield* Effect.flip(commit("t", commitOf(checkpoint("x", "a"))))).message.length > 0,
           true
         )
         return yield* Effect.fail("undo")
@@ -286,7 +297,7 @@ describe("tables", () => {
         }
       })
       const program = Effect.gen(function*() {
-        yield* saver.commit("t", commitOf(checkpoint("a"), { tasks: [task("a", "1")] }))
+        yield* commit("t", commitOf(checkpoint("a"), { tasks: [task("a", "1")] }))
         yield* saver.get("t", "", "a")
         yield* saver.head("t", "")
         yield* saver.list("t", "", {})
@@ -298,16 +309,16 @@ describe("tables", () => {
     Effect.gen(function*() {
       const saver = yield* Checkpointer
       yield* commitAll("t", ["a"])
-      yield* Effect.raceFirst(saver.commit("t", commitOf(checkpoint("b", "a"))), Effect.void)
+      yield* Effect.raceFirst(commit("t", commitOf(checkpoint("b", "a"))), Effect.void)
       const head = Option.getOrThrow(yield* saver.head("t", "")).id
       assert.strictEqual((yield* saver.list("t", "", {}))[0]!.id, head)
-      yield* saver.commit("t", commitOf(checkpoint("c", head)))
+      yield* commit("t", commitOf(checkpoint("c", head)))
     }).pipe(Effect.provide(layer)))
   it.effect("100,000 tasks in one batch", () =>
     Effect.gen(function*() {
-      const saver = yield* Checkpointer
+      yield* commitAll("t", ["a"])
       const rows = Array.from({ length: 100_000 }, (_, index) => task("a", String(index)))
-      assert.strictEqual((yield* saver.putTasks("t", "", rows))[99_999], rows[99_999])
-      assert.deepStrictEqual(yield* saver.putTasks("t", "", rows.map((row) => ({ ...row, data: "0" }))), rows)
+      assert.strictEqual((yield* putTasks("t", rows))[99_999], rows[99_999])
+      assert.deepStrictEqual(yield* putTasks("t", rows.map((row) => ({ ...row, data: "0" }))), rows)
     }).pipe(Effect.provide(layer)), 60_000)
 })

@@ -16,7 +16,7 @@ const say = (line: string) => Effect.sync(() => void writeSync(1, `${line}\n`))
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]()
 const hear = Effect.promise(async () => (await lines.next()).value as string | undefined)
 
-const commitOf = (id: string, parent: string | undefined, rest: Partial<Commit> = {}): Commit => ({
+const commitOf = (id: string, parent: string | undefined, life: string | undefined): Commit => ({
   namespace: "",
   checkpoint: {
     id,
@@ -35,9 +35,14 @@ const commitOf = (id: string, parent: string | undefined, rest: Partial<Commit> 
     : [{ checkpoint: parent, task: "task", status: "done", revision: 1, data: JSON.stringify(id) }],
   place: "",
   expected: parent,
+  inside: [],
   owner,
-  ...rest
+  life
 })
+
+const lifeOf = Effect.flatMap(Checkpointer, (saver) => Effect.map(saver.head("t", ""), Option.getOrUndefined)).pipe(
+  Effect.map((head) => head?.life)
+)
 
 /** Opens the file when told to, and says who has it. */
 const open = Effect.gen(function*() {
@@ -54,7 +59,7 @@ const rounds = Effect.gen(function*() {
   for (let round = 1;; round++) {
     const expected = yield* hear
     if (expected === undefined || expected === "end") return
-    yield* saver.commit("t", commitOf(`${round}-${owner}`, expected)).pipe(
+    yield* saver.commit("t", commitOf(`${round}-${owner}`, expected, yield* lifeOf)).pipe(
       Effect.matchEffect({ onSuccess: () => say("won"), onFailure: (error) => say(error._tag) })
     )
   }
@@ -67,7 +72,7 @@ const endless = Effect.gen(function*() {
   yield* say("ready")
   for (let index = Number(parent ?? -1) + 1;; index++) {
     const id = String(index)
-    yield* saver.commit("t", commitOf(id, parent))
+    yield* saver.commit("t", commitOf(id, parent, yield* lifeOf))
     yield* say(id)
     parent = id
   }

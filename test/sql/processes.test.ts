@@ -7,7 +7,7 @@ import { DatabaseSync } from "node:sqlite"
 import { fileURLToPath } from "node:url"
 import { Checkpointer } from "superstep/Checkpointer"
 import { layerSqlite } from "superstep/sql/SqlCheckpointer"
-import { checkpoint, commitOf } from "../conformance/CheckpointerSuite.ts"
+import { checkpoint, commit, commitOf } from "../conformance/CheckpointerSuite.ts"
 import { filename } from "./files.ts"
 
 const script = fileURLToPath(new URL("child.ts", import.meta.url))
@@ -78,7 +78,7 @@ describe("processes on one file", () => {
     Effect.gen(function*() {
       const path = yield* filename
       const layer = layerSqlite({ filename: path })
-      yield* Effect.provide(Checkpointer.use((saver) => saver.commit("t", commitOf(checkpoint("0")))), layer)
+      yield* Effect.provide(commit("t", commitOf(checkpoint("0"))), layer)
       const a = yield* child("rounds", path, "a")
       const b = yield* child("rounds", path, "b")
       yield* a.hear
@@ -159,7 +159,7 @@ describe("processes on one file", () => {
           const db = new DatabaseSync(path)
           db.exec("BEGIN IMMEDIATE")
           const unlock = Effect.andThen(Effect.sleep("600 millis"), Effect.sync(() => db.exec("ROLLBACK")))
-          yield* Effect.all([saver.commit("t", commitOf(checkpoint("a"))), unlock], { concurrency: "unbounded" })
+          yield* Effect.all([commit("t", commitOf(checkpoint("a"))), unlock], { concurrency: "unbounded" })
           db.close()
           assert.strictEqual((yield* saver.list("t", "", {})).length, 1)
         }),
@@ -172,10 +172,9 @@ describe("processes on one file", () => {
       const path = yield* filename
       yield* Effect.provide(
         Effect.gen(function*() {
-          const saver = yield* Checkpointer
           const db = new DatabaseSync(path)
           db.exec("BEGIN IMMEDIATE")
-          const error = yield* Effect.flip(saver.commit("t", commitOf(checkpoint("a"))))
+          const error = yield* Effect.flip(commit("t", commitOf(checkpoint("a"))))
           db.close()
           assert.strictEqual(error._tag, "CheckpointError")
           assert.include(error.message, "storage error at thread \"t\", checkpoint a: cannot store a checkpoint")

@@ -96,7 +96,8 @@ describe("a run", () => {
     )
     expectTypeOf(plain.stream({ total: 1 }, { modes: ["updates"] })).toEqualTypeOf<
       Stream.Stream<
-        Event.Updates<"a", { total: number }> | Event.Updates<"b", { visited: Array<string> }>,
+        | Event.Updates<"a", { total: number }, Event.Root>
+        | Event.Updates<"b", { visited: Array<string> }, Event.Root>,
         GraphError.EngineError
       >
     >()

@@ -8,6 +8,7 @@ import * as Result from "effect/Result"
 import * as Channel from "../../Channel.ts"
 import { InvalidUpdate } from "../../GraphError.ts"
 import type { Checkpoint } from "./checkpoint.ts"
+import { fold } from "./fold.ts"
 import type { NodeProgram, Program } from "./program.ts"
 import type { Write } from "./writes.ts"
 
@@ -72,16 +73,11 @@ const foldWrites = (
     }
   }
   for (const [number, group] of groups) {
-    const { name, rule } = program.channels[number]!
     const before = draft.cells[number]!
     // Sends that wait go on waiting, in their places, when others come from outside.
     const waits = number === program.tasks && !isSuperstep && Option.isSome(before)
-    const cell = Channel.update(
-      name,
-      rule,
-      before,
-      waits ? [...before.value as ReadonlyArray<unknown>, ...group] : group
-    )
+    const writes = waits ? [...before.value as ReadonlyArray<unknown>, ...group] : group
+    const cell = fold(program.channels[number]!, before, writes)
     if (Result.isFailure(cell)) return Result.fail(withWriters(cell.failure, tasks, number))
     draft.set(number, cell.success)
   }

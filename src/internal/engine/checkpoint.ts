@@ -1,9 +1,8 @@
 /** The state of the machine between two supersteps, and reading from it. Pure. */
 import * as Option from "effect/Option"
-import * as Result from "effect/Result"
 import * as Channel from "../../Channel.ts"
-import { isFragile } from "../freeze.ts"
-import type { ChannelProgram, Program, Read } from "./program.ts"
+import { emptyCell, handOut } from "./fold.ts"
+import type { Program, Read } from "./program.ts"
 
 export interface Checkpoint {
   /** Number of the superstep that led here: -1 for a first input. */
@@ -28,7 +27,7 @@ export interface Checkpoint {
 export const initial = (program: Program): Checkpoint => ({
   step: -2,
   version: 0,
-  cells: program.channels.map(({ rule }) => Channel.empty(rule)),
+  cells: program.channels.map(emptyCell),
   versions: program.channels.map(() => 0),
   seen: program.nodes.map(() => 0),
   stopped: 0,
@@ -53,13 +52,6 @@ export const setKey = (record: Record<string, unknown>, key: string, value: unkn
   } else record[key] = value
 }
 
-/** A value as a reader gets it: values that cannot be frozen are copied, through their codec. */
-const handOut = (channel: ChannelProgram, value: unknown): unknown => {
-  if (!isFragile(value)) return value
-  const copy = Result.flatMap(channel.codec.encode(value), channel.codec.decode)
-  return Result.isSuccess(copy) ? copy.success : value
-}
-
 /** What is read at one channel, or `none` if it is empty. A Topic that collected nothing reads as an empty list. */
 export const readChannel = (
   program: Program,
@@ -69,7 +61,7 @@ export const readChannel = (
   const channel = program.channels[number]!
   const value = Channel.read(channel.rule, cells[number]!)
   if (Option.isNone(value)) return channel.rule._tag === "Topic" && channel.isState ? Option.some(nothing) : value
-  return typeof value.value === "object" ? Option.some(handOut(channel, value.value)) : value
+  return typeof value.value === "object" ? Option.some(handOut(channel.codec, value.value)) : value
 }
 
 /** The values of channels as a record, without the empty ones. */

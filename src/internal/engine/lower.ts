@@ -10,10 +10,9 @@ import * as Channel from "../../Channel.ts"
 import { END, START } from "../../Command.ts"
 import * as Node from "../../Node.ts"
 import type * as Policy from "../../Policy.ts"
-import * as Send from "../../Send.ts"
 import * as State from "../../State.ts"
-import { freeze } from "../freeze.ts"
-import { setKey } from "./checkpoint.ts"
+import { taking } from "../fit.ts"
+import { channelCodec, recordCodec, schemaCodec, tasksCodec } from "./codecs.ts"
 import { hash } from "./hash.ts"
 import {
   type Body,
@@ -85,118 +84,6 @@ const checkName = (graph: string, name: string): void => {
 }
 
 // ---------------------------------------------------------------------------
-// Codecs
-// ---------------------------------------------------------------------------
-
-export const channelCodec = (channel: Channel.Any): Codec => ({
-  encode: (value) => Channel.encode(channel, Option.some(value) as Option.Some<unknown>),
-  decode: (json) => Result.map(Channel.decode(channel, json), (cell) => Option.getOrThrow(cell)),
-  encodeWrite: (write) => Channel.encodeWrite(channel, write),
-  decodeWrite: (row) => Channel.decodeWrite(channel, row),
-  validate: (write) => Channel.validate(channel, write)
-})
-
-const schemaCodec = (schema: Channel.AnySchema): Codec => channelCodec(Channel.lastValue(schema))
-
-/** A record of writes by key, each through the codec of its channel: what an input is, and a Send to a node that reads the state. */
-export const recordCodec = (fields: State.Fields, isUpdate: boolean): Codec => {
-  const each = <A>(
-    record: unknown,
-    isStored: boolean,
-    f: (channel: Channel.Any, value: unknown, key: string) => Result.Result<A, string>
-  ): Result.Result<ReadonlyArray<readonly [string, A]>, string> => {
-    const out: Array<readonly [string, A]> = []
-    for (const key of Object.keys(record as object)) {
-      const channel = fields[key]
-      if (channel === undefined) return Result.fail(`"${key}" is no key of the state`)
-      const value = (record as Record<string, unknown>)[key]
-      // Untracked values live for one run: they are never stored.
-      if (value === undefined || (isStored && channel.rule._tag === "UntrackedValue")) continue
-      const done = f(channel, value, key)
-      if (Result.isFailure(done)) return Result.fail(`at "${key}": ${done.failure}`)
-      out.push([key, done.success])
-    }
-    return Result.succeed(out)
-  }
-  const asValue = (channel: Channel.Any): Channel.Any => isUpdate ? channel : Channel.lastValue(channel.value)
-  const encode = (record: unknown): Result.Result<Schema.Json, string> =>
-    Result.map(
-      each(record, true, (channel, value) => Channel.encodeWrite(asValue(channel), value)),
-      (rows) => rows.map(([key, row]): Schema.Json => [key, row.kind, row.json])
-    )
-  const decode = (json: unknown): Result.Result<unknown, string> => {
-    if (!isStoredRecord(json)) return Result.fail("expected a list of rows")
-    const record: Record<string, unknown> = {}
-    for (const [key, kind, value] of json) {
-      const channel = fields[key]
-      if (channel === undefined) return Result.fail(`"${key}" is no key of the state`)
-      const decoded = Channel.decodeWrite(asValue(channel), { kind, json: value })
-      if (Result.isFailure(decoded)) return Result.fail(`at "${key}": ${decoded.failure}`)
-      setKey(record, key, decoded.success)
-    }
-    return Result.succeed(freeze(record))
-  }
-  return whole(encode, decode, (record) => {
-    if (typeof record !== "object" || record === null || Array.isArray(record)) return Option.some("expected a record")
-    const checked = each(record, false, (channel, value) => {
-      const problem = Channel.validate(asValue(channel), value)
-      return Option.isSome(problem) ? Result.fail(problem.value) : Result.succeed(undefined)
-    })
-    return Result.isFailure(checked) ? Option.some(checked.failure) : Option.none()
-  })
-}
-
-/** The codec of a channel whose writes look like its values. */
-const whole = (
-  encode: Codec["encode"],
-  decode: Codec["decode"],
-  validate: Codec["validate"]
-): Codec => ({
-  encode,
-  decode,
-  validate,
-  encodeWrite: (write) => Result.map(encode(write), (json) => ({ kind: "write", json })),
-  decodeWrite: (row) => decode(row.json)
-})
-
-const isStoredSend = Schema.is(Schema.Tuple([Schema.String, Schema.Json, Schema.NullOr(Schema.Finite)]))
-const isStoredRecord = Schema.is(
-  Schema.Array(Schema.Tuple([Schema.String, Schema.Literals(["write", "overwrite"]), Schema.Json]))
-)
-
-/** Sends are stored with the inputs encoded as their nodes say; a gap among them as `null`. */
-const tasksCodec = (node: (name: string) => NodeProgram | undefined): Codec => {
-  const encodeOne = (send: unknown): Result.Result<Schema.Json, string> => {
-    if (send === null) return Result.succeed(null)
-    const { arg, node: name, timeoutMillis } = send as Send.Any
-    const target = node(name)
-    if (target === undefined) return Result.fail(`there is no node "${name}"`)
-    return Result.map(target.input.encode(arg), (json): Schema.Json => [name, json, timeoutMillis ?? null])
-  }
-  const decodeOne = (json: unknown): Result.Result<unknown, string> => {
-    if (json === null) return Result.succeed(null)
-    if (!isStoredSend(json)) return Result.fail("expected a Send")
-    const [name, arg, timeoutMillis] = json
-    const target = node(name)
-    if (target === undefined) return Result.fail(`there is no node "${name}"`)
-    return Result.map(
-      target.input.decode(arg),
-      (value) => Send.make(name, value, timeoutMillis === null ? undefined : { timeout: timeoutMillis })
-    )
-  }
-  return {
-    encode: (value) => Result.all((value as ReadonlyArray<unknown>).map(encodeOne)),
-    decode: (json) =>
-      Array.isArray(json)
-        ? Result.map(Result.all(json.map(decodeOne)), freeze)
-        : Result.fail("expected a list of Sends"),
-    encodeWrite: (write) => Result.map(encodeOne(write), (json) => ({ kind: "write", json })),
-    decodeWrite: (row) => decodeOne(row.json),
-    validate: () => Option.none()
-  }
-}
-
-// ---------------------------------------------------------------------------
 // Channels
 // ---------------------------------------------------------------------------
 
@@ -208,10 +95,24 @@ const anyChannel = Channel.lastValue(Schema.Unknown)
 class Channels {
   readonly list: Array<ChannelProgram> = []
   readonly numbers = new Map<string, number>()
-  add(name: string, rule: Channel.Rule, codec: Codec, update?: Channel.AnySchema): number {
-    this.list.push({ name, rule, codec, isState: update !== undefined, update })
+  add(name: string, rule: Channel.Rule, codec: Codec, state?: Channel.Any): number {
+    this.list.push({ name, rule, codec, isState: state !== undefined, value: state?.value, update: state?.update })
     this.numbers.set(name, this.list.length - 1)
     return this.list.length - 1
+  }
+}
+
+/** What a channel starts with has to be a value that it may hold. */
+const checkInitial = (graph: string, key: string, { rule, value }: Channel.Any): void => {
+  let cell: Channel.Cell
+  try {
+    cell = Channel.empty(rule)
+  } catch (cause) {
+    return wrong(graph, `the initial value of "${key}" throws: ${String(cause)}`)
+  }
+  const fit = Option.isSome(cell) ? taking(value, cell.value) : undefined
+  if (fit !== undefined && Result.isFailure(fit)) {
+    wrong(graph, `the initial value of "${key}" does not fit its schema: ${fit.failure}`)
   }
 }
 
@@ -449,7 +350,8 @@ export const lower = (description: Description): Program => {
       wrong(name, `state key "${key}" is reserved`)
     }
     const field = state.fields[key]!
-    channels.add(key, field.rule, channelCodec(field), field.update)
+    checkInitial(name, key, field)
+    channels.add(key, field.rule, channelCodec(field), field)
   }
   const all = channels.list.map((_, number) => number)
   const inputCodec = recordCodec(state.fields, true)
@@ -579,7 +481,8 @@ export const lowerPregel = (description: PregelDescription): Program => {
   for (const key of Object.keys(description.channels)) {
     if (reservedKeys.has(key)) wrong(name, `channel "${key}" is reserved`)
     const channel = description.channels[key]!
-    channels.add(key, channel.rule, channelCodec(channel), channel.update)
+    checkInitial(name, key, channel)
+    channels.add(key, channel.rule, channelCodec(channel), channel)
   }
   const all = channels.list.map((_, number) => number)
   const tasks = channels.add(TASKS, { _tag: "Topic", accumulate: false, unique: false }, tasksCodec(() => undefined))

@@ -4,6 +4,7 @@ import * as Channel from "../../Channel.ts"
 import type * as Send from "../../Send.ts"
 import { isFragile } from "../freeze.ts"
 import { type Checkpoint, read } from "./checkpoint.ts"
+import { handOut } from "./fold.ts"
 import type { NodeProgram, Program } from "./program.ts"
 
 export interface Task {
@@ -40,9 +41,18 @@ const sendTask = (node: NodeProgram, index: number, send: Send.Any): Task => ({
   place: `${node.name}:${index}`,
   kind: "send",
   node,
-  input: send.arg as unknown,
+  input: handOut(node.input, send.arg),
   timeoutMillis: send.timeoutMillis
 })
+
+/** The task with an input of its own: where the input cannot be frozen, an attempt may have changed it. */
+export const anew = (program: Program, checkpoint: Checkpoint, task: Task): Task => {
+  if (task.kind === "pull") {
+    return { ...task, input: Option.getOrElse(read(program, checkpoint.cells, task.node.read), () => task.input) }
+  }
+  const sends = Option.getOrThrow(checkpoint.cells[program.tasks]!) as ReadonlyArray<Send.Any>
+  return { ...task, input: handOut(task.node.input, sends[sendIndex(task)]!.arg) }
+}
 
 const isWoken = (program: Program, checkpoint: Checkpoint, node: NodeProgram): boolean => {
   const seen = checkpoint.seen[node.number]!

@@ -3,7 +3,6 @@
  * erased. Edges are gone; an edge is a write to a `branch:to:` channel. The
  * engine knows nothing else.
  */
-import type * as Option from "effect/Option"
 import type * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import type * as Channel from "../../Channel.ts"
@@ -17,13 +16,14 @@ export const branch = (node: string): string => `branch:to:${node}`
 export const joinChannel = (sources: ReadonlyArray<string>, group: string | undefined, target: string): string =>
   group === undefined ? `join:${sources.join("+")}:${target}` : `join:${group}:${target}`
 
-/** How the values and writes of a channel cross storage, and which writes it accepts. Errors say why. */
+/** How the values and writes of a channel enter and cross storage. Errors say why they cannot. */
 export interface Codec {
   readonly encode: (value: unknown) => Result.Result<Schema.Json, string>
   readonly decode: (json: unknown) => Result.Result<unknown, string>
   readonly encodeWrite: (write: unknown) => Result.Result<Channel.EncodedWrite, string>
   readonly decodeWrite: (row: Channel.EncodedWrite) => Result.Result<unknown, string>
-  readonly validate: (write: unknown) => Option.Option<string>
+  /** A write as it enters: as it reads back from storage, frozen, and nobody else's; or why it does not fit. */
+  readonly take: (write: unknown) => Result.Result<unknown, string>
 }
 
 export interface ChannelProgram {
@@ -32,7 +32,8 @@ export interface ChannelProgram {
   readonly codec: Codec
   /** Whether the key belongs to the user's state, or to the machine. */
   readonly isState: boolean
-  /** The schema of one write to a key of the state. */
+  /** The schemas of a key of the state: of its value, and of one write. */
+  readonly value: Channel.AnySchema | undefined
   readonly update: Channel.AnySchema | undefined
 }
 

@@ -6,9 +6,10 @@
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import * as Channel from "../../Channel.ts"
+import type * as Channel from "../../Channel.ts"
 import { type CheckpointRow, format, type TaskRow } from "../../Checkpoint.ts"
 import { type Checkpoint, initial, liveOf } from "./checkpoint.ts"
+import { emptyCell, fold } from "./fold.ts"
 import { isInputTask } from "./plan.ts"
 import type { Program } from "./program.ts"
 import type { Write } from "./writes.ts"
@@ -20,13 +21,22 @@ export interface Fault {
   readonly detail: string
 }
 
-export interface StoredRequest {
+/** Who asks, as seen from the task that keeps the question: the task's node itself, unless it is said otherwise. */
+export interface Asker {
+  /** The namespace of the graph inside the task that asks. */
+  readonly graph?: string
+  /** Whether the error handler of the node asks. */
+  readonly isHandler?: true
+}
+
+export interface StoredRequest extends Asker {
   readonly id: string
   readonly tag: string
   readonly payload: Schema.Json
 }
 
-export interface StoredAnswer {
+export interface StoredAnswer extends Asker {
+  readonly tag: string
   /** Canonical text of the payload that was answered. */
   readonly payload: string
   readonly answer: Schema.Json
@@ -100,7 +110,7 @@ type TaskData =
   | { readonly requests: ReadonlyArray<StoredRequest>; readonly answers?: StoredAnswers; readonly graphs?: Graphs }
   | { readonly error: string; readonly answers?: StoredAnswers; readonly graphs?: Graphs }
 
-type StoredAnswers = ReadonlyArray<readonly [id: string, payload: string, answer: Schema.Json]>
+type StoredAnswers = ReadonlyArray<readonly [id: string, answer: StoredAnswer]>
 
 const fault = (reason: Fault["reason"], channel: string | undefined, detail: string): Result.Result<never, Fault> =>
   Result.fail({ reason, channel, detail })
@@ -159,8 +169,7 @@ const decodeWrites = (
   return Result.succeed(writes)
 }
 
-const answersOf = (answers: Answers): { answers?: StoredAnswers } =>
-  answers.size === 0 ? {} : { answers: [...answers].map(([id, { answer, payload }]) => [id, payload, answer] as const) }
+const answersOf = (answers: Answers): { answers?: StoredAnswers } => answers.size === 0 ? {} : { answers: [...answers] }
 
 const graphsOf = (graphs: Graphs): { graphs?: Graphs } => graphs.length === 0 ? {} : { graphs }
 
@@ -188,11 +197,18 @@ export const encodeTask = (
 
 const GraphsData = Schema.Array(Schema.Tuple([Schema.String, Schema.String]))
 const WritesData = Schema.Array(Schema.Tuple([Schema.String, Schema.Literals([0, 1]), Schema.Json]))
-const AnswersData = Schema.Array(Schema.Tuple([Schema.String, Schema.String, Schema.Json]))
+const AskerData = {
+  graph: Schema.optionalKey(Schema.String),
+  isHandler: Schema.optionalKey(Schema.Literal(true))
+}
+const AnswersData = Schema.Array(Schema.Tuple([
+  Schema.String,
+  Schema.Struct({ tag: Schema.String, payload: Schema.String, answer: Schema.Json, ...AskerData })
+]))
 
 const DoneData = Schema.Struct({ writes: WritesData, graphs: Schema.optionalKey(GraphsData) })
 const PausedData = Schema.Struct({
-  requests: Schema.Array(Schema.Struct({ id: Schema.String, tag: Schema.String, payload: Schema.Json })),
+  requests: Schema.Array(Schema.Struct({ id: Schema.String, tag: Schema.String, payload: Schema.Json, ...AskerData })),
   answers: Schema.optionalKey(AnswersData),
   graphs: Schema.optionalKey(GraphsData)
 })
@@ -226,8 +242,7 @@ const shapedPaused = shaped(Schema.is(PausedData), "the pause of a task")
 const shapedFailed = shaped(Schema.is(FailedData), "the failure of a task")
 const shapedCheckpoint = shaped(Schema.is(StoredCheckpointData), "its data")
 
-const answersFrom = (stored: StoredAnswers | undefined): Answers =>
-  new Map((stored ?? []).map(([id, payload, answer]) => [id, { payload, answer }]))
+const answersFrom = (stored: StoredAnswers | undefined): Answers => new Map(stored)
 
 export const decodeTask = (program: Program, row: TaskRow): Result.Result<TaskRecord, Fault> => {
   switch (row.status) {
@@ -450,7 +465,7 @@ const foldInto = (
 }
 
 const decodeCells = (program: Program, cells: Cells): Result.Result<ReadonlyArray<Channel.Cell>, Fault> => {
-  const out = program.channels.map(({ rule }) => Channel.empty(rule))
+  const out = program.channels.map(emptyCell)
   for (const [name, json] of cells.json) {
     const number = program.channelNumber.get(name)
     if (number === undefined) return fault("Graph", name, "the stored thread holds it, but the graph no longer has it")
@@ -459,10 +474,10 @@ const decodeCells = (program: Program, cells: Cells): Result.Result<ReadonlyArra
     out[number] = Option.some(value.success)
   }
   for (const [number, list] of cells.writes) {
-    const { name, rule } = program.channels[number]!
+    const channel = program.channels[number]!
     for (const batch of list) {
-      const cell = Channel.update(name, rule, out[number]!, batch)
-      if (Result.isFailure(cell)) return fault("Decode", name, cell.failure.message)
+      const cell = fold(channel, out[number]!, batch)
+      if (Result.isFailure(cell)) return fault("Decode", channel.name, cell.failure.message)
       out[number] = cell.success
     }
   }

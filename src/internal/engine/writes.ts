@@ -1,13 +1,14 @@
 /** From what a node returned to the writes of its task. Pure. */
-import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Channel from "../../Channel.ts"
 import * as Command from "../../Command.ts"
 import { InvalidUpdate, UnknownRoute } from "../../GraphError.ts"
 import * as Send from "../../Send.ts"
-import { freeze, freezeGiven, isFragile } from "../freeze.ts"
+import { freeze } from "../freeze.ts"
+import { isPromise, promised } from "../promise.ts"
 import { readRecord, setKey } from "./checkpoint.ts"
-import { branch, type Codec, type NodeProgram, type Program, type Writer } from "./program.ts"
+import { fold } from "./fold.ts"
+import { branch, type NodeProgram, type Program, type Writer } from "./program.ts"
 
 export interface Write {
   readonly channel: number
@@ -22,21 +23,6 @@ const refuse = (
   writer: string,
   detail?: string
 ): Result.Result<never, InvalidUpdate> => Result.fail(new InvalidUpdate({ reason, channel, writers: [writer], detail }))
-
-/** A value as it enters the state: frozen, and where it cannot be frozen a copy, which its writer no longer holds. */
-const take = (codec: Codec, value: unknown): Result.Result<unknown, string> => {
-  const problem = codec.validate(value)
-  if (Option.isSome(problem)) return Result.fail(problem.value)
-  const given = value instanceof Channel.Overwrite ? value.value : value
-  try {
-    freezeGiven(given)
-  } catch (cause) {
-    // A value too deep for the call stack.
-    return Result.fail(String(cause))
-  }
-  if (!isFragile(given)) return Result.succeed(value)
-  return Result.orElse(Result.flatMap(codec.encodeWrite(value), codec.decodeWrite), () => Result.succeed(value))
-}
 
 /** Collects the writes of one task; the first thing that is wrong ends it. */
 class Collector {
@@ -55,7 +41,7 @@ class Collector {
 
   channel(number: number, value: unknown): void {
     const { codec, name } = this.program.channels[number]!
-    const taken = take(codec, value)
+    const taken = codec.take(value)
     if (Result.isFailure(taken)) {
       this.fail(
         new InvalidUpdate({ reason: "InvalidValue", channel: name, writers: [this.from], detail: taken.failure })
@@ -95,8 +81,7 @@ class Collector {
 
   send(send: Send.Any): void {
     const node = this.program.nodes[this.program.nodeNumber.get(send.node)!]!
-    const given: unknown = send.arg
-    const taken = take(node.input, given)
+    const taken = node.input.take(send.arg)
     if (Result.isFailure(taken)) {
       return this.fail(
         new InvalidUpdate({
@@ -107,11 +92,8 @@ class Collector {
         })
       )
     }
-    // Untracked values have no copy; they are handed on as they are.
-    const isMixed = taken.success !== given && isRecord(given) && isRecord(taken.success)
-    const arg = isMixed ? freeze({ ...given, ...taken.success as object }) : taken.success
     const timeout = send.timeoutMillis === undefined ? undefined : { timeout: send.timeoutMillis }
-    this.writes.push({ channel: this.program.tasks, value: arg === given ? send : Send.make(send.node, arg, timeout) })
+    this.writes.push({ channel: this.program.tasks, value: Send.make(send.node, taken.success, timeout) })
   }
 
   get result(): Result.Result<ReadonlyArray<Write>, WriteError> {
@@ -179,9 +161,9 @@ const withOwnWrites = (
   if (own.length === 0) return Result.succeed(cells)
   const next = [...cells]
   for (const [number, group] of Map.groupBy(own, ({ channel }) => channel)) {
-    const { name, rule } = program.channels[number]!
-    const cell = Channel.update(name, rule, next[number]!, group.map(({ value }) => value))
-    if (Result.isFailure(cell)) return refuse(cell.failure.reason, name, from, cell.failure.detail)
+    const channel = program.channels[number]!
+    const cell = fold(channel, next[number]!, group.map(({ value }) => value))
+    if (Result.isFailure(cell)) return refuse(cell.failure.reason, channel.name, from, cell.failure.detail)
     next[number] = cell.success
   }
   return Result.succeed(next)
@@ -196,6 +178,7 @@ const collectRoute = (
   const fresh = withOwnWrites(program, cells, from, collector.writes)
   if (Result.isFailure(fresh)) return collector.fail(fresh.failure)
   const chosen = writer.choose(readRecord(program, fresh.success, writer.reads) as never)
+  if (isPromise(chosen)) throw promised(`the route of node "${from}"`, chosen, "choose from the state alone")
   const targets = Array.isArray(chosen) ? chosen as ReadonlyArray<unknown> : [chosen]
   for (const target of targets) collector.target(target, writer.targets)
 }

@@ -5,11 +5,13 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as Result from "effect/Result"
+import type { Move } from "../../Checkpoint.ts"
 import { Checkpointer } from "../../Checkpointer.ts"
-import { UnknownCheckpoint, UnknownThread } from "../../GraphError.ts"
+import { type CheckpointError, UnknownCheckpoint, UnknownThread } from "../../GraphError.ts"
 import type { Program } from "../engine/program.ts"
 import type { Place } from "../engine/stored.ts"
-import { type Durability, type Inside, load, metadataOf, Session, type StoredMetadata } from "./session.ts"
+import { type Inside, load, metadataOf, Session, type StoredMetadata, type ThreadRun } from "./session.ts"
 import type { Erased } from "./task.ts"
 import { threadRun } from "./thread.ts"
 
@@ -64,53 +66,54 @@ const climb: (
   }
 ) as (program: Program, thread: string, path: ReadonlyArray<string>, checkpoint: string) => Erased<ReadonlyArray<Level>>
 
+/** What moves when the thread branches where the levels stand: of the root first. */
+const moves = (
+  run: ThreadRun,
+  levels: ReadonlyArray<Level>,
+  now: number
+): Result.Result<{ readonly root: Session; readonly moves: ReadonlyArray<Move> }, CheckpointError> => {
+  let root: Session | undefined
+  let around: string | undefined
+  const moves: Array<Move> = []
+  for (const { inside, namespace, place, program } of levels) {
+    const session = new Session({
+      run,
+      program,
+      namespace,
+      inside: around === undefined ? undefined : [around, inside![1]],
+      place: { ...place, records: new Map() },
+      isKept: true,
+      isAtHead: false
+    })
+    const step = place.checkpoint.step + (around === undefined ? 1 : 0)
+    const checkpoint = { ...place.checkpoint, step }
+    const move = session.move({ source: "fork", checkpoint, tasks: [], records: new Map(), isWhole: true }, now)
+    if (Result.isFailure(move)) return Result.fail(move.failure)
+    moves.push(move.success)
+    around = session.id
+    root ??= session
+  }
+  return Result.succeed({ root: root!, moves })
+}
+
 /** Opens the branch; gives the id of its first checkpoint. */
 export const forkInside: (
   program: Program,
   thread: string,
   path: ReadonlyArray<string>,
-  checkpoint: string,
-  durability: Durability
+  checkpoint: string
 ) => Erased<string> = Effect.fnUntraced(
-  function*(program: Program, thread: string, path: ReadonlyArray<string>, checkpoint: string, durability: Durability) {
+  function*(program: Program, thread: string, path: ReadonlyArray<string>, checkpoint: string) {
     const saver = yield* Checkpointer
     const newest = yield* saver.head(thread, "")
     if (Option.isNone(newest)) return yield* new UnknownThread({ thread })
     const levels = yield* climb(program, thread, path, checkpoint)
-    const run = threadRun({ saver, thread, branch: newest.value.branch + 1 }, durability, levels[0]!.metadata)
-    const now = yield* Clock.currentTimeMillis
-    let around: string | undefined
-    let first: string | undefined
-    for (const { inside, namespace, place, program: own } of levels) {
-      const session = new Session({
-        run,
-        program: own,
-        namespace,
-        inside: around === undefined ? undefined : [around, inside![1]],
-        place: { ...place, records: new Map() },
-        isKept: true,
-        isAtHead: false
-      })
-      const { step } = place.checkpoint
-      yield* session.commit(
-        {
-          source: "fork",
-          checkpoint: around === undefined ? { ...place.checkpoint, step: step + 1 } : place.checkpoint,
-          tasks: [],
-          records: new Map(),
-          isWhole: true
-        },
-        now
-      )
-      around = session.id
-      first ??= session.id
-    }
-    return first!
+    const { branch, life } = newest.value
+    const run = threadRun({ saver, thread, branch: branch + 1, life }, "sync", levels[0]!.metadata)
+    const { moves: [first, ...inside], root } = yield* Effect.fromResult(
+      moves(run, levels, yield* Clock.currentTimeMillis)
+    )
+    yield* Effect.uninterruptible(root.write(first!, inside))
+    return root.id
   }
-) as (
-  program: Program,
-  thread: string,
-  path: ReadonlyArray<string>,
-  checkpoint: string,
-  durability: Durability
-) => Erased<string>
+) as (program: Program, thread: string, path: ReadonlyArray<string>, checkpoint: string) => Erased<string>

@@ -32,6 +32,8 @@ export interface Located {
   /** The task that holds the graph, if it waits inside one. */
   readonly inside: Inside | undefined
   readonly branch: number
+  /** The life of the thread. */
+  readonly life: string | undefined
   /** The graphs around it, from the root, with the tasks that hold the next. */
   readonly around: ReadonlyArray<{ readonly located: Located; readonly task: Task }>
 }
@@ -44,7 +46,7 @@ const root: (program: Program, thread: string, id: string | undefined) => Erased
   function*(program: Program, thread: string, id: string | undefined) {
     const opened = yield* open(program, thread, id)
     if (opened.row === undefined) return yield* new UnknownThread({ thread })
-    const { branch, isHead, row, saver, stored: place } = opened
+    const { branch, isHead, life, row, saver, stored: place } = opened
     return {
       saver,
       thread,
@@ -56,6 +58,7 @@ const root: (program: Program, thread: string, id: string | undefined) => Erased
       isHead,
       inside: undefined,
       branch,
+      life,
       around: []
     }
   }
@@ -102,6 +105,7 @@ const below: (around: Located, segment: string, called: Program | undefined) => 
         isHead: Option.isSome(head),
         inside,
         branch: around.branch,
+        life: around.life,
         around: task === undefined ? around.around : [...around.around, { located: around, task }]
       }
     }
@@ -220,12 +224,12 @@ export const snapshot: (located: Located) => Erased<Snapshot<unknown>> = Effect.
 // ---------------------------------------------------------------------------
 
 export interface HistoryFilter {
-  readonly before?: string
-  readonly limit?: number
-  readonly source?: Source
-  readonly step?: number
-  readonly branch?: number
-  readonly metadata?: Readonly<Record<string, unknown>>
+  readonly before?: string | undefined
+  readonly limit?: number | undefined
+  readonly source?: Source | undefined
+  readonly step?: number | undefined
+  readonly branch?: number | undefined
+  readonly metadata?: Readonly<Record<string, Schema.Json>> | undefined
 }
 
 const fits = (row: CheckpointRow, { branch, metadata, source, step }: HistoryFilter): boolean => {
@@ -235,7 +239,7 @@ const fits = (row: CheckpointRow, { branch, metadata, source, step }: HistoryFil
   if (metadata === undefined) return true
   const { user } = metadataOf(row)
   return Object.keys(metadata).every((key) =>
-    Object.hasOwn(user, key) && canonical(user[key]!) === canonical(metadata[key] as Schema.Json)
+    Object.hasOwn(user, key) && canonical(user[key]!) === canonical(metadata[key]!)
   )
 }
 

@@ -41,7 +41,7 @@ import {
   type Outcome,
   superstepId
 } from "./task.ts"
-import { bounded } from "./timeouts.ts"
+import { bounded, type Waits } from "./timeouts.ts"
 
 // ---------------------------------------------------------------------------
 // Where a superstep starts
@@ -242,14 +242,11 @@ const pausedExit = (run: GraphRun, tasks: ReadonlyArray<Task>, outcomes: Outcome
     const record = run.session?.place.records.get(task.id)
     return record?.status === "paused" ? askedOf(record.requests) : []
   })
-  if (asked.length === 0) return undefined
-  const paused = [...outcomes.values()].filter((outcome) => outcome._tag === "Paused")
-  return {
-    _tag: "Paused",
-    asked,
-    voided: paused.flatMap((outcome) => outcome.voided),
-    mismatch: paused.find((outcome) => outcome.mismatch !== undefined)?.mismatch
-  }
+  const paused = ofKind(tasks, outcomes, "Paused")
+  const mismatches = paused.flatMap((outcome) => outcome.mismatches)
+  return asked.length === 0 && mismatches.length === 0
+    ? undefined
+    : { _tag: "Paused", asked, voided: paused.flatMap((outcome) => outcome.voided), mismatches }
 }
 
 const ofKind = <K extends Outcome["_tag"]>(tasks: ReadonlyArray<Task>, outcomes: Outcomes, kind: K) =>
@@ -429,17 +426,18 @@ const keepsAtExit = (run: GraphRun, exit: GraphExit): boolean =>
   run.namespace === "" || exit._tag === "Paused" || exit._tag === "Stopped" || run.session!.run.durability !== "exit" ||
   run.session!.isKept
 
-/** Bounds a run as its graph or its caller says. */
-export const withRunTimeout = <A>(run: GraphRun, millis: number | undefined, effect: Erased<A>): Erased<A> => {
-  if (millis === undefined) return effect
-  const error = (elapsedMillis: number) =>
-    new NodeTimeout({
-      kind: "run",
-      nodes: nextNames(plan(run.program, run.checkpoint)),
-      timeoutMillis: millis,
-      elapsedMillis
-    })
-  return bounded(effect, { waits: run.shared.sink?.waits, millis, error })
+/** Bounds all that a run does, from its opening on. `begun` is the run, once it stands somewhere. */
+export const withRunTimeout = <A>(
+  options: { readonly millis: number; readonly waits: Waits | undefined; readonly begun: () => GraphRun | undefined },
+  effect: Erased<A>
+): Erased<A> => {
+  const { begun, millis, waits } = options
+  const error = (elapsedMillis: number) => {
+    const run = begun()
+    const nodes = run === undefined ? [] : nextNames(plan(run.program, run.checkpoint))
+    return new NodeTimeout({ kind: "run", nodes, timeoutMillis: millis, elapsedMillis })
+  }
+  return bounded(effect, { waits, millis, error })
 }
 
 // ---------------------------------------------------------------------------
@@ -515,6 +513,8 @@ const nestedSession: (
     run.nested.add(key)
     const head = hasRun ? yield* thread.saver.head(thread.thread, key, thread.branch) : undefined
     if (head?._tag === "Some") {
+      // In durability `exit` a graph inside may be all that is stored of the thread.
+      thread.life ??= head.value.life
       const found = yield* load(thread, call.program, namespace, head.value.id)
       if (found._tag === "Some") return new Session({ ...options, place: found.value.place, isAtHead: true })
     }
@@ -544,8 +544,12 @@ const pickInput = (program: Program, input: unknown): unknown => {
   return Object.fromEntries(Object.entries(input).filter(([key]) => names.has(key)))
 }
 
-/** Runs a graph inside a task: from its start, or from where it stood if the task runs again. */
-export const nest: Nest = Effect.fnUntraced(function*(run: GraphRun, task: Task, call: NestedCall) {
+/** The run of a graph inside a task: from its start, or from where it stood if the task runs again. */
+const nestedRun: (run: GraphRun, task: Task, call: NestedCall) => Erased<GraphRun> = Effect.fnUntraced(function*(
+  run: GraphRun,
+  task: Task,
+  call: NestedCall
+) {
   const namespace = nestedNamespace(run, task, call.key)
   const input = pickInput(call.program, call.input)
   // Only what is stored has to be told apart.
@@ -577,10 +581,31 @@ export const nest: Nest = Effect.fnUntraced(function*(run: GraphRun, task: Task,
     }
     child.checkpoint = yield* Effect.fromResult(withInputRecords(call.program, session.place))
     child.checkpoint = { ...child.checkpoint, stopped: child.checkpoint.version }
+    run.shared.answers.enter(namespace)
   } else {
     if (session !== undefined) session.begin(origin)
     child.isResumed = false
     yield* feed(child, input)
   }
-  return yield* withRunTimeout(child, call.program.limits.runMillis, runLoop(child))
-}) as Nest
+  return child
+}) as (run: GraphRun, task: Task, call: NestedCall) => Erased<GraphRun>
+
+/** Says which graph inside the task asks. */
+const askedIn = (namespace: string, exit: GraphExit): GraphExit =>
+  exit._tag === "Paused"
+    ? { ...exit, asked: exit.asked.map((one) => ({ ...one, stored: { ...one.stored, graph: namespace } })) }
+    : exit
+
+/** Runs a graph inside a task. */
+export const nest: Nest = (run, task, call) =>
+  Effect.suspend(() => {
+    let begun: GraphRun | undefined
+    const whole = Effect.flatMap(nestedRun(run, task, call), (child) => {
+      begun = child
+      return Effect.map(runLoop(child), (exit) => askedIn(child.namespace, exit))
+    })
+    const millis = call.program.limits.runMillis
+    return millis === undefined
+      ? whole
+      : withRunTimeout({ millis, waits: run.shared.sink?.waits, begun: () => begun }, whole)
+  })

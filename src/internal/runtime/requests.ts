@@ -7,8 +7,8 @@ import { type AnyRequest, definition, Request } from "../../Interrupt.ts"
 import type { StoredRequest } from "../engine/stored.ts"
 
 /**
- * A stored question as it was asked. Where its definition is not known in this process, or not the only one of its tag, the
- * payload is shown as it is stored.
+ * A stored question as it was asked. Where its definition is not known in this process, or no longer takes the payload, that is shown
+ * as it is stored.
  */
 export const decodeRequest = ({ id, payload, tag }: StoredRequest): AnyRequest => {
   const known = definition(tag)

@@ -1,4 +1,5 @@
 /** A run at the root: what it starts from, and what it ends with for the one who started it. */
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Random from "effect/Random"
@@ -9,6 +10,7 @@ import { initial, output } from "../engine/checkpoint.ts"
 import type { Limits, Program } from "../engine/program.ts"
 import type { Answers } from "../engine/stored.ts"
 import { targetNames } from "../engine/writes.ts"
+import { GivenAnswers } from "./answers.ts"
 import type { Sink } from "./events.ts"
 import { feed, nest, runLoop, withRunTimeout } from "./loop.ts"
 import type { Session, ThreadRun } from "./session.ts"
@@ -21,10 +23,12 @@ export interface RootOptions {
   readonly sink: Sink | undefined
   /** What random numbers derive from in a run without a thread. */
   readonly seed: string | undefined
+  /** Is told the run, once there is one. */
+  readonly begun?: (run: GraphRun) => void
 }
 
 /** Breakpoints that a run brings have to name nodes that there are. */
-const checkStops = (
+export const checkStops = (
   program: Program,
   { after = [], before = [] }: Partial<Limits>
 ): Effect.Effect<void, UnknownNode> => {
@@ -44,12 +48,12 @@ export const makeRun: (
   const cache = Option.getOrUndefined(yield* Effect.serviceOption(NodeCache))
   const seed = options.seed ?? (on === undefined ? String(yield* Random.nextInt) : "")
   const limits = { ...program.limits, ...options.overrides }
-  return {
+  const run: GraphRun = {
     shared: {
       sink: options.sink,
       thread: on?.thread,
       cache,
-      answers: on?.answers ?? new Map(),
+      answers: new GivenAnswers(on?.answers ?? new Map()),
       seed,
       random: yield* Random.Random,
       overrides: options.overrides,
@@ -68,7 +72,32 @@ export const makeRun: (
     nest,
     holder: undefined
   }
+  options.begun?.(run)
+  return run
 })
+
+/** Bounds a run as its graph or its caller says: its opening, its input, its supersteps, and what it stores. */
+export const withinTime = <O extends RootOptions>(
+  program: Program,
+  options: O,
+  run: (options: O) => Erased<unknown>
+): Erased<unknown> => {
+  const millis = options.overrides.runMillis ?? program.limits.runMillis
+  if (millis === undefined) return run(options)
+  return Effect.suspend(() => {
+    let begun: GraphRun | undefined
+    return withRunTimeout(
+      { millis, waits: options.sink?.waits, begun: () => begun },
+      run({
+        ...options,
+        begun: (run: GraphRun) => {
+          begun = run
+          options.begun?.(run)
+        }
+      })
+    )
+  })
+}
 
 /** What the exit of the root is to its caller. */
 const conclude = (run: GraphRun, exit: GraphExit): Effect.Effect<unknown, unknown> => {
@@ -89,23 +118,33 @@ const conclude = (run: GraphRun, exit: GraphExit): Effect.Effect<unknown, unknow
     }
     case "Paused": {
       const { sink, thread } = run.shared
-      const failure = exit.mismatch ??
-        new GraphInterrupt({ thread: thread?.thread, requests: exit.asked.map(({ request }) => request) })
+      const failure = exit.mismatches.map(Cause.fail).reduce(
+        (all: Cause.Cause<unknown> | undefined, one) => all === undefined ? one : Cause.combine(all, one),
+        undefined
+      ) ?? Cause.fail(
+        new GraphInterrupt({
+          thread: thread?.thread,
+          requests: exit.asked.map(({ request }) => request)
+        })
+      )
       const told = sink === undefined ? Effect.void : sink.offer({
         mode: "paused",
         path: [],
         step: run.checkpoint.step + 1,
         requests: pendingOf(exit.asked)
       })
-      return Effect.andThen(told, Effect.fail(failure))
+      return Effect.andThen(told, Effect.failCause(failure))
     }
   }
 }
 
 /** Runs a graph from where it stands to its end, as its caller sees it. */
-export const drive = (run: GraphRun): Erased<unknown> =>
-  Effect.flatMap(withRunTimeout(run, run.limits.runMillis, runLoop(run)), (exit) => conclude(run, exit))
+export const drive = (run: GraphRun): Erased<unknown> => Effect.flatMap(runLoop(run), (exit) => conclude(run, exit))
 
 /** Runs a graph on an input, without a thread. */
 export const runOnce = (program: Program, input: unknown, options: RootOptions): Erased<unknown> =>
-  Effect.flatMap(makeRun(program, options), (run) => Effect.andThen(feed(run, input), drive(run)))
+  withinTime(
+    program,
+    options,
+    (options) => Effect.flatMap(makeRun(program, options), (run) => Effect.andThen(feed(run, input), drive(run)))
+  )

@@ -7,11 +7,12 @@ import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import * as Channel from "../../Channel.ts"
-import { CheckpointError, ConcurrentCall, InterruptMismatch } from "../../GraphError.ts"
+import { CheckpointError, ConcurrentCall, type DuplicateKey, InterruptMismatch } from "../../GraphError.ts"
 import { type Any, type AnyRequest, Request, type Scratchpad } from "../../Interrupt.ts"
 import { canonical } from "../canonical.ts"
 import { hash } from "../engine/hash.ts"
-import type { Answers, StoredRequest } from "../engine/stored.ts"
+import type { StoredAnswer, StoredRequest } from "../engine/stored.ts"
+import type { GivenAnswers } from "./answers.ts"
 
 /** A question without an answer. */
 export interface Asked {
@@ -26,26 +27,33 @@ export interface Place {
   readonly checkpoint: string
   readonly task: string
   readonly node: string
+  /** Whether the error handler of the node asks: its questions are not those of the node. */
+  readonly isHandler: boolean
   readonly thread: string | undefined
+}
+
+/** Answers that turned out to be void, and why. */
+export interface Voids {
+  readonly voided: ReadonlyArray<string>
+  readonly mismatches: ReadonlyArray<InterruptMismatch>
 }
 
 export class AttemptScratchpad implements Scratchpad {
   readonly #place: Place
-  readonly #answers: Answers
+  readonly #answers: GivenAnswers
   readonly #ordinals = new Map<string, number>()
   #fiber: number | undefined = undefined
   /** Unanswered questions, in the order asked. */
   readonly asked = new Map<string, Asked>()
   #unkeyed: AnyRequest | undefined = undefined
-  /** Answers that turned out to be to another question. */
   readonly voided: Array<string> = []
   /** What ends the task whatever else it did: the engine's own failure. */
-  failure: ConcurrentCall | CheckpointError | undefined = undefined
-  mismatch: InterruptMismatch | undefined = undefined
+  failure: ConcurrentCall | DuplicateKey | CheckpointError | undefined = undefined
+  readonly mismatches: Array<InterruptMismatch> = []
   /** Whether a question was answered. */
   isAnswered = false
 
-  constructor(place: Place, answers: Answers) {
+  constructor(place: Place, answers: GivenAnswers) {
     this.#place = place
     this.#answers = answers
   }
@@ -63,53 +71,66 @@ export class AttemptScratchpad implements Scratchpad {
     const ordinal = this.#ordinals.get(tag) ?? 0
     const request = this.#request(interrupt, payload, key === undefined ? `ordinal:${ordinal}` : `key:${key}`)
     const encoded = Channel.encode(Channel.lastValue(interrupt.payload), Option.some(payload) as Option.Some<unknown>)
-    if (Result.isFailure(encoded)) return this.#fault("Encode", request, encoded.failure)
-    const answer = this.#answers.get(request.id)
-    const text = canonical(encoded.success)
-    if (answer !== undefined && answer.payload === text) {
+    if (Result.isFailure(encoded)) return this.#unstorable(request, encoded.failure)
+    const given = this.#answers.take(request.id)
+    const answer = given === undefined
+      ? Option.none()
+      : this.#answerIn(interrupt, { request, payload: encoded.success }, given)
+    if (Option.isSome(answer)) {
       this.isAnswered = true
       if (key === undefined) this.#ordinals.set(tag, ordinal + 1)
-      const decoded = Channel.decode(Channel.lastValue(interrupt.answer), answer.answer)
-      return Result.isFailure(decoded)
-        ? this.#fault("Decode", request, decoded.failure)
-        : Result.succeed(Option.getOrThrow(decoded.success))
+      return Result.succeed(answer.value)
     }
-    if (answer !== undefined) this.#mismatch(request, encoded.success, answer.payload)
     if (key === undefined) this.#unkeyed = request
-    this.asked.set(request.id, { request, stored: { id: request.id, tag, payload: encoded.success } })
+    const asker = this.#place.isHandler ? { isHandler: true as const } : {}
+    this.asked.set(request.id, { request, stored: { id: request.id, tag, payload: encoded.success, ...asker } })
     return Result.fail(request)
   }
 
   /** Notes what a graph that this task called asks. */
-  note(paused: {
-    readonly asked: ReadonlyArray<Asked>
-    readonly voided: ReadonlyArray<string>
-    readonly mismatch: InterruptMismatch | undefined
-  }): void {
-    for (const one of paused.asked) this.asked.set(one.request.id, one)
+  note(paused: Voids & { readonly asked: ReadonlyArray<Asked> }): void {
+    const { isHandler } = this.#place
+    for (const { request, stored } of paused.asked) {
+      this.asked.set(request.id, { request, stored: isHandler ? { ...stored, isHandler } : stored })
+    }
     this.voided.push(...paused.voided)
-    this.mismatch ??= paused.mismatch
+    this.mismatches.push(...paused.mismatches)
   }
 
   #request(interrupt: Any, payload: unknown, at: string): AnyRequest {
-    const { branch, checkpoint, namespace, task } = this.#place
-    const id = hash("request", namespace, String(branch), checkpoint, task, interrupt.tag, at)
+    const { branch, checkpoint, isHandler, namespace, task } = this.#place
+    const where = isHandler ? `handler:${at}` : at
+    const id = hash("request", namespace, String(branch), checkpoint, task, interrupt.tag, where)
     return new Request({ tag: interrupt.tag, id, payload })
   }
 
-  #mismatch(request: AnyRequest, now: Schema.Json, answered: string): void {
+  /** The answer, if it is one to what is asked now, and fits; else it is void. */
+  #answerIn(
+    interrupt: Any,
+    { payload, request }: { readonly request: AnyRequest; readonly payload: Schema.Json },
+    given: StoredAnswer
+  ): Option.Option<unknown> {
+    const isSame = given.payload === canonical(payload)
+    const decoded = isSame ? Channel.decode(Channel.lastValue(interrupt.answer), given.answer) : undefined
+    if (decoded !== undefined && Result.isSuccess(decoded)) return decoded.success
+    // A question that is asked again by code around it is the same question.
+    if (this.voided.includes(request.id)) return Option.none()
     this.voided.push(request.id)
-    this.mismatch ??= new InterruptMismatch({
-      node: this.#place.node,
-      tag: request.tag,
-      answered: JSON.parse(answered) as unknown,
-      now
-    })
+    this.mismatches.push(
+      new InterruptMismatch({
+        ...(decoded === undefined ? { reason: "OtherQuestion" } : { reason: "InvalidAnswer", detail: decoded.failure }),
+        node: this.#place.node,
+        tag: request.tag,
+        answered: JSON.parse(given.payload) as unknown,
+        now: payload
+      })
+    )
+    return Option.none()
   }
 
-  #fault(reason: "Encode" | "Decode", request: AnyRequest, detail: string): Result.Result<never, AnyRequest> {
+  #unstorable(request: AnyRequest, detail: string): Result.Result<never, AnyRequest> {
     this.failure ??= new CheckpointError({
-      reason,
+      reason: "Encode",
       thread: this.#place.thread ?? "",
       checkpoint: this.#place.checkpoint,
       channel: `interrupt ${request.tag}`,

@@ -9,10 +9,10 @@ import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Semaphore from "effect/Semaphore"
-import type { CheckpointRow, Source, TaskRow } from "../../Checkpoint.ts"
+import type { CheckpointRow, Move, Source, TaskRow } from "../../Checkpoint.ts"
 import { format } from "../../Checkpoint.ts"
 import type { CheckpointerShape } from "../../Checkpointer.ts"
-import { CheckpointError, type ThreadConflict } from "../../GraphError.ts"
+import { CheckpointError, type ThreadConflict, type ThreadDeleted } from "../../GraphError.ts"
 import type { Checkpoint } from "../engine/checkpoint.ts"
 import { hash, hashAll } from "../engine/hash.ts"
 import type { Program } from "../engine/program.ts"
@@ -20,6 +20,7 @@ import {
   decodeCheckpoint,
   decodeTask,
   encodeCheckpoint,
+  type EncodedCheckpoint,
   encodeTask,
   type Fault,
   handedUp,
@@ -28,10 +29,11 @@ import {
   type TaskRecord
 } from "../engine/stored.ts"
 import type { Write } from "../engine/writes.ts"
+import { quoted } from "../say.ts"
 
 export type Durability = "sync" | "async" | "exit"
 
-export type StorageError = CheckpointError | ThreadConflict
+export type StorageError = CheckpointError | ThreadConflict | ThreadDeleted
 
 /** Commits that may wait in `async` before the run waits for them. */
 export const maxCommitLag = 64
@@ -86,6 +88,8 @@ export interface ThreadRun {
   readonly branch: number
   /** Names this run attempt: random, in no hash. */
   readonly owner: string
+  /** The life of the thread, which what is stored belongs to; none before it begins. */
+  life: string | undefined
   readonly durability: Durability
   readonly metadata: StoredMetadata
   readonly commits: Commits
@@ -97,15 +101,21 @@ export interface ThreadRun {
 export const isFault = (run: ThreadRun | undefined, cause: Cause.Cause<unknown>): boolean =>
   run !== undefined && cause.reasons.some((reason) => reason._tag === "Fail" && run.faults.has(reason.error as object))
 
-/** A saver whose failures are noted as faults. */
+/** A saver whose failures are noted as faults. What an untyped saver fails with may be no error. */
 export const noting = (saver: CheckpointerShape, faults: WeakSet<object>): CheckpointerShape => {
-  const note = <A, E extends object>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
-    Effect.tapError(effect, (error) => Effect.sync(() => faults.add(error)))
+  const note = <A, E extends StorageError>(effect: Effect.Effect<A, E>): Effect.Effect<A, E | CheckpointError> =>
+    Effect.mapError(effect, (error: unknown) => {
+      const fault = typeof error === "object" && error !== null
+        ? error as E
+        : new CheckpointError({ reason: "Storage", detail: quoted(error), cause: error })
+      faults.add(fault)
+      return fault
+    })
   return {
     ...saver,
     head: (thread, place, branch) => note(saver.head(thread, place, branch)),
     get: (thread, namespace, id) => note(saver.get(thread, namespace, id)),
-    putTasks: (thread, namespace, rows) => note(saver.putTasks(thread, namespace, rows)),
+    putTasks: (thread, put) => note(saver.putTasks(thread, put)),
     commit: (thread, commit) => note(saver.commit(thread, commit))
   }
 }
@@ -298,8 +308,17 @@ export class Session {
     })
   }
 
+  /** Stores rows beside the current checkpoint, which is stored before them. */
   #store(batch: ReadonlyArray<{ readonly id: string; readonly row: TaskRow }>): Effect.Effect<void, StorageError> {
-    const put = this.run.saver.putTasks(this.run.thread, this.namespace, batch.map(({ row }) => row))
+    const { commits, saver, thread } = this.run
+    const behind = this.run.durability === "async" ? commits.flush : Effect.void
+    const put = Effect.flatMap(behind, () =>
+      saver.putTasks(thread, {
+        namespace: this.namespace,
+        tasks: batch.map(({ row }) => row),
+        // A thread that has begun has a life.
+        life: this.run.life!
+      }))
     return Effect.flatMap(put, (rows) => {
       for (const [index, { id, row }] of batch.entries()) {
         this.#storedTasks.set(id, rows[index]!.revision)
@@ -327,52 +346,72 @@ export class Session {
         if (Result.isFailure(row)) return Effect.fail(row.failure)
         batch.push({ id, row: row.success })
       }
-      return Effect.andThen(
-        this.run.durability === "async" ? this.run.commits.flush : Effect.void,
-        Effect.uninterruptible(this.#store(batch))
-      )
+      return Effect.uninterruptible(this.#store(batch))
     })
   }
 
   /** Moves on to the next checkpoint, and makes it durable as the run's durability says. */
   commit(step: Step, createdMillis: number): Effect.Effect<void, StorageError> {
     return Effect.suspend(() => {
-      const before = this.place
-      const rows: Array<TaskRow> = []
-      for (const { id, record } of step.tasks) {
-        const row = this.#encode(this.id, id, record)
-        if (Result.isFailure(row)) return Effect.fail(row.failure)
-        rows.push(row.success)
-      }
-      const after = this.#after(step)
-      const isExit = this.run.durability === "exit"
-      const writesLength = rows.reduce((sum, { data }) => sum + data.length, 0)
-      const encoded = isExit
-        ? Result.succeed({ isKeyframe: true, data: "", chain: noChain })
-        : encodeCheckpoint(this.program, step.isWhole ? undefined : before, after, {
-          writesLength,
-          isInput: step.source === "input"
-        })
-      if (Result.isFailure(encoded)) return Effect.fail(this.#fail(encoded.failure))
-      const id = this.#idOf(step, rows, step.isWhole ? encoded.success.data : "")
-      this.place = { ...after, id, chain: encoded.success.chain }
-      this.#source = step.source
-      // Beside a checkpoint that is not stored, nothing can stand.
-      const fresh = before.id === undefined ? [] : rows.filter((row) => !this.#storedTasks.has(row.task))
-      this.#storedTasks.clear()
-      this.#outdated.clear()
-      this.adopted.clear()
-      if (isExit) return Effect.void
-      const kept: Array<TaskRow> = []
-      for (const [task, record] of step.records) {
-        const row = this.#encode(id, task, record)
-        if (Result.isFailure(row)) return Effect.fail(row.failure)
-        kept.push(row.success)
-        this.#storedTasks.set(task, row.success.revision)
-      }
-      const row = this.#row(id, encoded.success, createdMillis)
-      const commit = this.#commit(row, [...fresh, ...kept])
+      if (this.run.durability === "exit") return Effect.asVoid(Effect.fromResult(this.#advance(step)))
+      const move = this.move(step, createdMillis)
+      if (Result.isFailure(move)) return Effect.fail(move.failure)
+      const commit = this.write(move.success, [])
       return this.run.durability === "async" ? this.run.commits.add(commit) : Effect.uninterruptible(commit)
+    })
+  }
+
+  /** Moves on to the next checkpoint: what has to be written of it. */
+  move(step: Step, createdMillis: number): Result.Result<Move, CheckpointError> {
+    return Result.flatMap(
+      this.#advance(step),
+      ({ encoded, fresh }) =>
+        Result.map(this.#encodeAll(this.id, step.records), (kept) => {
+          for (const { revision, task } of kept) this.#storedTasks.set(task, revision)
+          return this.#moveTo(this.#row(this.id, encoded, createdMillis), [...fresh, ...kept])
+        })
+    )
+  }
+
+  /** Moves on to the next checkpoint; gives its encoded form, and the rows of finished tasks that are not stored. */
+  #advance(
+    step: Step
+  ): Result.Result<{ readonly encoded: EncodedCheckpoint; readonly fresh: ReadonlyArray<TaskRow> }, CheckpointError> {
+    const before = this.place
+    const rows = this.#encodeAll(this.id, step.tasks.map(({ id, record }) => [id, record]))
+    if (Result.isFailure(rows)) return Result.fail(rows.failure)
+    const after = this.#after(step)
+    const encoded = this.#encodeCheckpoint(step, before, after, rows.success)
+    if (Result.isFailure(encoded)) return Result.fail(this.#fail(encoded.failure))
+    const id = this.#idOf(step, rows.success, step.isWhole ? encoded.success.data : "")
+    this.place = { ...after, id, chain: encoded.success.chain }
+    this.#source = step.source
+    // Beside a checkpoint that is not stored, nothing can stand.
+    const fresh = before.id === undefined ? [] : rows.success.filter((row) => !this.#storedTasks.has(row.task))
+    this.#storedTasks.clear()
+    this.#outdated.clear()
+    this.adopted.clear()
+    return Result.succeed({ encoded: encoded.success, fresh })
+  }
+
+  #encodeAll(
+    checkpoint: string,
+    records: Iterable<readonly [task: string, record: TaskRecord]>
+  ): Result.Result<ReadonlyArray<TaskRow>, CheckpointError> {
+    const rows: Array<TaskRow> = []
+    for (const [task, record] of records) {
+      const row = this.#encode(checkpoint, task, record)
+      if (Result.isFailure(row)) return Result.fail(row.failure)
+      rows.push(row.success)
+    }
+    return Result.succeed(rows)
+  }
+
+  #encodeCheckpoint(step: Step, before: Place, after: Place, rows: ReadonlyArray<TaskRow>) {
+    if (this.run.durability === "exit") return Result.succeed({ isKeyframe: true, data: "", chain: noChain })
+    return encodeCheckpoint(this.program, step.isWhole ? undefined : before, after, {
+      writesLength: rows.reduce((sum, { data }) => sum + data.length, 0),
+      isInput: step.source === "input"
     })
   }
 
@@ -431,17 +470,20 @@ export class Session {
     }
   }
 
-  #commit(checkpoint: CheckpointRow, tasks: ReadonlyArray<TaskRow>): Effect.Effect<void, StorageError> {
+  #moveTo(checkpoint: CheckpointRow, tasks: ReadonlyArray<TaskRow>): Move {
     const expected = this.#expected
     this.#expected = this.#stored = checkpoint.id
-    return this.run.saver.commit(this.run.thread, {
-      namespace: this.namespace,
-      checkpoint,
-      tasks,
-      place: this.key,
-      expected,
-      owner: this.run.owner
-    })
+    return { namespace: this.namespace, checkpoint, tasks, place: this.key, expected }
+  }
+
+  /** Stores a move of this session, and with it those of graphs inside its tasks. */
+  write(move: Move, inside: ReadonlyArray<Move>): Effect.Effect<void, StorageError> {
+    const { run } = this
+    return Effect.suspend(() =>
+      Effect.map(run.saver.commit(run.thread, { ...move, inside, owner: run.owner, life: run.life }), () => {
+        run.life ??= run.owner
+      })
+    )
   }
 
   /** The head that the next commit has to find. Differs from the parent when a branch opens. */
@@ -470,7 +512,7 @@ export class Session {
     const encoded = encodeCheckpoint(this.program, undefined, this.place, { writesLength: 0, isInput: false })
     if (Result.isFailure(encoded)) return Effect.fail(this.#fail(encoded.failure))
     this.place = { ...this.place, chain: encoded.success.chain }
-    return Effect.uninterruptible(this.#commit(this.#row(id, encoded.success, createdMillis), []))
+    return Effect.uninterruptible(this.write(this.#moveTo(this.#row(id, encoded.success, createdMillis), []), []))
   }
 
   /** Keeps a record in mind without storing it: durability `exit` stores it when the run ends. */

@@ -11,11 +11,12 @@ import { NodeTimeout } from "../../GraphError.ts"
 import type { Task } from "../engine/plan.ts"
 import type { Program } from "../engine/program.ts"
 import type { Answers, StoredRequest, TaskRecord } from "../engine/stored.ts"
+import { updateOf } from "../engine/writes.ts"
 import { offerTraced, wants } from "./events.ts"
 import { handUp } from "./handUp.ts"
 import { decodeRequest, showRequest } from "./requests.ts"
 import type { Asked } from "./scratchpad.ts"
-import { type Erased, type GraphRun, type Outcome, runTask } from "./task.ts"
+import { answersTo, type Erased, type GraphRun, type Outcome, runTask } from "./task.ts"
 import { bounded } from "./timeouts.ts"
 
 export type Outcomes = ReadonlyMap<string, Outcome>
@@ -48,6 +49,10 @@ export const announce = (run: GraphRun, tasks: ReadonlyArray<Task>): Effect.Effe
     }), { discard: true })
 }
 
+/** What a task wrote, as it is in the state. One that returned nothing has written nothing. */
+const written = (run: GraphRun, { update, writes }: Outcome & { readonly _tag: "Done" }): unknown =>
+  updateOf(run.program, writes) ?? (update === undefined || update === null ? undefined : {})
+
 const endedEvent = (run: GraphRun, task: Task, outcome: Outcome): Event.TaskEnded => ({
   mode: "tasks",
   type: "ended",
@@ -55,7 +60,7 @@ const endedEvent = (run: GraphRun, task: Task, outcome: Outcome): Event.TaskEnde
   step: run.checkpoint.step + 1,
   id: task.id,
   node: task.node.name,
-  result: outcome._tag === "Done" ? outcome.update : undefined,
+  result: outcome._tag === "Done" ? written(run, outcome) : undefined,
   error: outcome._tag === "Failed" ? errorText(outcome.cause) : undefined,
   requests: outcome._tag === "Paused" ? outcome.asked.map(({ request }) => showRequest(request)) : []
 })
@@ -70,22 +75,13 @@ export const report = (run: GraphRun, task: Task, outcome: Outcome): Effect.Effe
       path: run.path,
       step: run.checkpoint.step + 1,
       node: task.node.name,
-      update: updateOf(outcome.update),
+      update: written(run, outcome),
       cached: outcome.cached
     })
     : Effect.void
   return wants(sink, "tasks", run.path) && !(outcome._tag === "Done" && outcome.cached)
     ? Effect.andThen(updates, offerTraced(sink, endedEvent(run, task, outcome)))
     : updates
-}
-
-/** What a node wrote as a user sees it: the update of a Command, without its targets. */
-const updateOf = (output: unknown): unknown => {
-  if (Array.isArray(output)) return output.map(updateOf)
-  if (typeof output === "object" && output !== null && "~superstep/Command" in output) {
-    return (output as unknown as { readonly update: unknown }).update
-  }
-  return output
 }
 
 /** The text of a failure, for records and events. */
@@ -119,9 +115,7 @@ export const recordOf = (outcome: Outcome, answers: Answers): TaskRecord | undef
       return {
         status: "paused",
         requests: outcome.asked.map(({ stored }) => stored),
-        answers: outcome.voided.length === 0
-          ? answers
-          : new Map([...answers].filter(([id]) => !outcome.voided.includes(id))),
+        answers: new Map([...answers].filter(([id]) => !outcome.voided.includes(id))),
         graphs: []
       }
     case "Failed":
@@ -131,11 +125,6 @@ export const recordOf = (outcome: Outcome, answers: Answers): TaskRecord | undef
     case "Fault":
       return undefined
   }
-}
-
-const answersIn = (run: GraphRun, id: string): Answers => {
-  const record = run.session?.place.records.get(id)
-  return record === undefined || record.status === "done" ? new Map() : record.answers
 }
 
 /** Takes in what a task came to: makes it durable if it has siblings, and reports it then. A pause is reported when all of it is durable. */
@@ -150,7 +139,7 @@ const takeIn = (
   const { session, shared: { sink } } = run
   const record = session === undefined || (isAlone && outcome._tag === "Done")
     ? undefined
-    : recordOf(outcome, answersIn(run, task.id))
+    : recordOf(outcome, answersTo(run, task.id))
   const told = sink === undefined || outcome._tag === "Paused" ? Effect.void : report(run, task, outcome)
   if (record === undefined) return Effect.as(told, outcome)
   session!.remember(task.id, record)
@@ -243,19 +232,19 @@ export const execute = (run: GraphRun, tasks: ReadonlyArray<Task>): Erased<Outco
 // ---------------------------------------------------------------------------
 
 /**
- * The failure of a superstep: the first in task order, with the others in its cause. A sibling's defect stays out of the
- * cause of a typed failure, which it would turn into a defect.
+ * The failure of a superstep: the first in task order, with the others in its cause, and after them why answers are void. A
+ * sibling's defect stays out of the cause of a typed failure, which it would turn into a defect.
  */
 export const failureOf = (tasks: ReadonlyArray<Task>, outcomes: Outcomes): Cause.Cause<unknown> | undefined => {
-  const causes = tasks.flatMap((task) => {
-    const outcome = outcomes.get(task.id)
-    return outcome?._tag === "Failed" ? [outcome.cause] : []
-  })
+  const ended = tasks.flatMap((task) => outcomes.get(task.id) ?? [])
+  const causes = ended.flatMap((outcome) => outcome._tag === "Failed" ? [outcome.cause] : [])
   const first = causes[0]
   if (first === undefined) return undefined
   const isTyped = first.reasons.every(Cause.isFailReason)
+  const voids = ended.flatMap((outcome) => outcome._tag === "Paused" ? outcome.mismatches.map(Cause.fail) : [])
   // The tasks that a superstep timeout ended share one cause.
-  return [...new Set(causes)].slice(1).filter((cause) => !isTyped || cause.reasons.every(Cause.isFailReason)).reduce(
+  const others = [...new Set(causes)].slice(1).filter((cause) => !isTyped || cause.reasons.every(Cause.isFailReason))
+  return [...others, ...voids].reduce(
     (left, right) => Cause.combine(left, right),
     first
   )

@@ -14,19 +14,13 @@ import * as Result from "effect/Result"
 import * as Schedule from "effect/Schedule"
 import * as Command from "../../Command.ts"
 import {
-  ConcurrentCall,
-  GraphBreakpoint,
-  GraphDrained,
-  type InterruptMismatch,
-  InvalidUpdate,
-  MissingInput,
+  DuplicateKey,
+  type GraphBreakpoint,
+  type GraphDrained,
+  InterruptMismatch,
+  isEngineError,
   NodeTimeout,
-  NoParentGraph,
-  RecursionLimit,
-  ReplayMismatch,
-  StalledJoin,
-  Steering,
-  UnknownRoute
+  Steering
 } from "../../GraphError.ts"
 import type { NodeCacheShape } from "../../NodeCache.ts"
 import type * as Policy from "../../Policy.ts"
@@ -34,12 +28,14 @@ import { Running, type RunningShape } from "../../Running.ts"
 import { canonical } from "../canonical.ts"
 import type { Checkpoint } from "../engine/checkpoint.ts"
 import { hash } from "../engine/hash.ts"
-import type { Task } from "../engine/plan.ts"
+import { anew, type Task } from "../engine/plan.ts"
 import type { Limits, Program } from "../engine/program.ts"
 import { type Answers, encodeWrites, type Graphs } from "../engine/stored.ts"
 import { updateOf, withRouting, type Write, type WriteError, writesOf } from "../engine/writes.ts"
+import { isPromise, promised } from "../promise.ts"
+import type { GivenAnswers } from "./answers.ts"
 import type { Sink } from "./events.ts"
-import { type Asked, AttemptScratchpad } from "./scratchpad.ts"
+import { type Asked, AttemptScratchpad, type Voids } from "./scratchpad.ts"
 import { isFault, type Session, type ThreadRun } from "./session.ts"
 import { activeMillis, bounded, type Waits } from "./timeouts.ts"
 
@@ -52,7 +48,7 @@ export interface Shared {
   readonly sink: Sink | undefined
   readonly thread: ThreadRun | undefined
   readonly cache: NodeCacheShape | undefined
-  readonly answers: Answers
+  readonly answers: GivenAnswers
   /** What random numbers and ids derive from where there is no thread. */
   readonly seed: string
   /** Where the engine's own random numbers come from. */
@@ -87,6 +83,12 @@ export interface GraphRun {
   readonly holder: Attempt | undefined
 }
 
+/** What a task, or a graph, waits for. Where all it was answered is void and it asks nothing, it has to run again. */
+export interface Pause extends Voids {
+  readonly _tag: "Paused"
+  readonly asked: ReadonlyArray<Asked>
+}
+
 /** How a graph inside a task ends. */
 export type GraphExit =
   | {
@@ -96,12 +98,7 @@ export type GraphExit =
     readonly up: ReadonlyArray<Write>
     readonly head: Graphs
   }
-  | {
-    readonly _tag: "Paused"
-    readonly asked: ReadonlyArray<Asked>
-    readonly voided: ReadonlyArray<string>
-    readonly mismatch: InterruptMismatch | undefined
-  }
+  | Pause
   | {
     readonly _tag: "Parent"
     readonly commands: ReadonlyArray<Command.Any>
@@ -133,12 +130,7 @@ export type Outcome =
     readonly graphs: Graphs
     readonly cached: boolean
   }
-  | {
-    readonly _tag: "Paused"
-    readonly asked: ReadonlyArray<Asked>
-    readonly voided: ReadonlyArray<string>
-    readonly mismatch: InterruptMismatch | undefined
-  }
+  | Pause
   | { readonly _tag: "Parent"; readonly commands: ReadonlyArray<Command.Any> }
   | { readonly _tag: "Stopped"; readonly error: GraphBreakpoint | GraphDrained }
   | { readonly _tag: "Failed"; readonly cause: Cause.Cause<unknown> }
@@ -179,6 +171,8 @@ export class Attempt implements RunningShape {
   readonly #task: Task
   readonly attempt: number
   firstAttemptMillis: number
+  readonly #isHandler: boolean
+  readonly #keys = new Set<string>()
   #scratchpad: AttemptScratchpad | undefined = undefined
   #calls = 0
   #hasNested = false
@@ -187,6 +181,8 @@ export class Attempt implements RunningShape {
   readonly graphs = new Map<string, string>()
   /** When the attempt last made progress, on the clock of its timeouts. */
   progressMillis = 0
+  /** Whether it has come to an end: what its node left running is heard no more. */
+  isOver = false
   /** Why the run has to end, if storage failed under a graph that this attempt holds. */
   fault: Cause.Cause<unknown> | undefined = undefined
   /** Why a graph that this attempt called has stopped: this ends the attempt, whatever its node makes of it. */
@@ -196,11 +192,12 @@ export class Attempt implements RunningShape {
     return (this.#scratchpad?.isAnswered ?? false) || (this.#hasNested && this.#run.shared.answers.size > 0)
   }
 
-  constructor(run: GraphRun, task: Task, attempt: number, firstAttemptMillis: number) {
+  constructor(run: GraphRun, task: Task, attempt: number, firstAttemptMillis: number, isHandler = false) {
     this.#run = run
     this.#task = task
     this.attempt = attempt
     this.firstAttemptMillis = firstAttemptMillis
+    this.#isHandler = isHandler
   }
   get task(): string {
     return this.#task.id
@@ -239,7 +236,9 @@ export class Attempt implements RunningShape {
       this.heartbeat,
       Effect.suspend(() => {
         const { path, shared: { sink } } = this.#run
-        if (sink === undefined || !sink.modes.has("custom") || (path.length > 0 && !sink.subgraphs)) return Effect.void
+        if (
+          this.isOver || sink === undefined || !sink.modes.has("custom") || (path.length > 0 && !sink.subgraphs)
+        ) return Effect.void
         return sink.offer({ mode: "custom", path, step: this.step, node: this.node, data })
       })
     )
@@ -259,6 +258,7 @@ export class Attempt implements RunningShape {
         checkpoint: superstepId(run),
         task: this.task,
         node: this.node,
+        isHandler: this.#isHandler,
         thread: this.thread
       },
       run.shared.answers
@@ -280,11 +280,26 @@ export class Attempt implements RunningShape {
     this.#caller ??= fiber
     return this.#caller === fiber ? String(this.#calls++) : undefined
   }
+  /** Runs a call under the key that its caller gave it, which no other call has. One that did not end well may be made again. */
+  keyed(key: string, name: string, call: () => Erased<GraphExit>): Erased<GraphExit> {
+    if (this.#keys.has(key)) {
+      const refused = new DuplicateKey({ node: this.node, name, key })
+      this.pad.failure ??= refused
+      return Effect.fail(refused)
+    }
+    this.#keys.add(key)
+    return Effect.onExit(call(), (exit) =>
+      Effect.sync(() => {
+        if (Exit.isFailure(exit) || exit.value._tag === "Paused") this.#keys.delete(key)
+      }))
+  }
   /** Runs a graph inside this task. */
   nest(call: Omit<NestedCall, "holder">): Erased<GraphExit> {
     const run = this.#run
     this.#hasNested = true
-    const nested = run.nest(run, this.#task, { ...call, holder: this.isWatched ? this : undefined })
+    // What the error handler calls stands beside what the node called.
+    const key = this.#isHandler && call.key !== undefined ? `-${call.key}` : call.key
+    const nested = run.nest(run, this.#task, { ...call, key, holder: this.isWatched ? this : undefined })
     // The numbers of this task are its own: what runs inside draws from where the run draws.
     const apart = Effect.provideService(nested, Random.Random, run.shared.random)
     const noted = Effect.tapCause(apart, (cause) =>
@@ -359,9 +374,12 @@ type Attempted =
 const isTimeout = (cause: Cause.Cause<unknown>): boolean =>
   cause.reasons.some((reason) => Cause.isFailReason(reason) && reason.error instanceof NodeTimeout)
 
+const asEffect = "return an Effect, as Effect.promise or Effect.tryPromise make it"
+
 /** An unanswered question outranks how the node ended, except for a defect, an interruption and a timeout. */
 const concludeAttempt = (task: Task, attempt: Attempt, exit: Exit.Exit<unknown, unknown>): Attempted => {
   const pad = attempt.asked
+  attempt.isOver = true
   if (attempt.fault !== undefined) return { _tag: "Ended", outcome: { _tag: "Fault", cause: attempt.fault } }
   if (Exit.isFailure(exit)) {
     const { cause } = exit
@@ -372,14 +390,15 @@ const concludeAttempt = (task: Task, attempt: Attempt, exit: Exit.Exit<unknown, 
     if (isTimeout(cause)) return { _tag: "Error", error: Option.getOrThrow(Cause.findErrorOption(cause)), cause }
   }
   if (pad?.failure !== undefined) return { _tag: "Ended", outcome: failed(Cause.fail(pad.failure)) }
-  if (pad !== undefined && pad.asked.size > 0) {
-    const { mismatch, voided } = pad
-    return { _tag: "Ended", outcome: { _tag: "Paused", asked: [...pad.asked.values()], voided, mismatch } }
+  if (pad !== undefined && (pad.asked.size > 0 || pad.mismatches.length > 0)) {
+    const { mismatches, voided } = pad
+    return { _tag: "Ended", outcome: { _tag: "Paused", asked: [...pad.asked.values()], voided, mismatches } }
   }
   if (attempt.stopped !== undefined) return { _tag: "Ended", outcome: { _tag: "Stopped", error: attempt.stopped } }
   if (Exit.isSuccess(exit)) {
-    return task.node.body._tag === "Graph"
-      ? { _tag: "Graph", exit: exit.value as GraphExit }
+    if (task.node.body._tag === "Graph") return { _tag: "Graph", exit: exit.value as GraphExit }
+    return isPromise(exit.value)
+      ? { _tag: "Ended", outcome: failed(Cause.die(promised(`node "${task.node.name}"`, exit.value, asEffect))) }
       : { _tag: "Returned", value: exit.value }
   }
   const error = Option.getOrThrow(Cause.findErrorOption(exit.cause))
@@ -413,21 +432,8 @@ const attemptOnce = (task: Task, attempt: Attempt): Erased<Attempted> => {
 // Attempts
 // ---------------------------------------------------------------------------
 
-/** Failures of the engine that trying again does not mend: a graph inside the task has them, or its node called one. */
-const isEngineError = (error: unknown): boolean =>
-  [
-    InvalidUpdate,
-    UnknownRoute,
-    RecursionLimit,
-    MissingInput,
-    StalledJoin,
-    NoParentGraph,
-    ConcurrentCall,
-    ReplayMismatch,
-    GraphDrained,
-    GraphBreakpoint
-  ]
-    .some((kind) => error instanceof kind)
+/** Failures that trying again does not mend: a graph inside the task has them, or its node called one. */
+const isFinal = (error: unknown): boolean => isEngineError(error) && !(error instanceof NodeTimeout)
 
 type Step = (error: unknown) => Effect.Effect<boolean>
 
@@ -450,8 +456,8 @@ const tryUntilDone: (run: GraphRun, task: Task) => Erased<Tried> = Effect.fnUntr
     const steps = new Map<Policy.Retry, Step>()
     for (let count = 1;; count++) {
       const attempt = new Attempt(run, task, count, started)
-      const attempted = yield* attemptOnce(task, attempt)
-      if (attempted._tag !== "Error" || isEngineError(attempted.error)) return { attempted, attempt }
+      const attempted = yield* attemptOnce(count === 1 ? task : anew(run.program, run.checkpoint, task), attempt)
+      if (attempted._tag !== "Error" || isFinal(attempted.error)) return { attempted, attempt }
       const policy = policies.find((one) => one.while(attempted.error))
       if (policy === undefined) return { attempted, attempt }
       let step = steps.get(policy)
@@ -461,14 +467,18 @@ const tryUntilDone: (run: GraphRun, task: Task) => Erased<Tried> = Effect.fnUntr
   }
 ) as (run: GraphRun, task: Task) => Erased<Tried>
 
+interface Handled extends Tried {
+  readonly isHandled: boolean
+}
+
 /** Hands a failure that no retry is left for to the node's handler. */
-const handle = (run: GraphRun, task: Task, tried: Tried): Erased<Tried & { readonly isHandled: boolean }> => {
+const handle = (run: GraphRun, task: Task, tried: Tried): Erased<Handled> => {
   const { attempted } = tried
   const { onError } = task.node
   if (attempted._tag !== "Error" || onError === undefined) return Effect.succeed({ ...tried, isHandled: false })
-  const attempt = new Attempt(run, task, tried.attempt.attempt, tried.attempt.firstAttemptMillis)
+  const attempt = new Attempt(run, task, tried.attempt.attempt, tried.attempt.firstAttemptMillis, true)
   const handler: Task = {
-    ...task,
+    ...anew(run.program, run.checkpoint, task),
     node: { ...task.node, body: { _tag: "Run", run: (input) => onError(attempted.error, input) }, timeout: undefined }
   }
   return Effect.map(attemptOnce(handler, attempt), (handled) => ({ attempted: handled, attempt, isHandled: true }))
@@ -498,12 +508,34 @@ const doneWith = (
 const done = (run: GraphRun, task: Task, update: unknown, graphs: Graphs, isHandled: boolean): Outcome =>
   doneWith(update, graphs, false, () => writesOf(run.program, run.checkpoint.cells, task.node, update, isHandled))
 
-const outcomeOf = (
-  run: GraphRun,
-  task: Task,
-  { attempted, attempt, isHandled }: Tried & { readonly isHandled: boolean },
-  handUp: HandUp
-): Outcome => {
+/** The answers that a task, and the graphs inside it, were given before this superstep. */
+export const answersTo = (run: GraphRun, id: string): Answers => {
+  const record = run.session?.place.records.get(id)
+  if (record === undefined || record.status === "done") return new Map()
+  // All answers stand at the root; a task inside a graph finds those to its own questions there.
+  return record.status === "failed"
+    ? record.answers
+    : new Map([...record.answers, ...run.shared.answers.to(record.requests)])
+}
+
+/**
+ * A task that ends without having asked again what it was answered: the answer is void, and the task runs again without it. If it pauses or
+ * fails before, the answer waits; if an error handler ends it, the handler's own questions count.
+ */
+const checked = (run: GraphRun, task: Task, outcome: Outcome, isHandled: boolean): Outcome => {
+  if (run.shared.answers.size === 0 || (outcome._tag !== "Done" && outcome._tag !== "Parent")) return outcome
+  const left = run.shared.answers.left(answersTo(run, task.id), isHandled)
+  if (left.length === 0) return outcome
+  const mismatches = left.map(([, { payload, tag }]) =>
+    new InterruptMismatch({ reason: "NotAsked", node: task.node.name, tag, answered: JSON.parse(payload) as unknown })
+  )
+  return { _tag: "Paused", asked: [], voided: left.map(([id]) => id), mismatches }
+}
+
+const outcomeOf = (run: GraphRun, task: Task, tried: Handled, handUp: HandUp): Outcome =>
+  checked(run, task, endOf(run, task, tried, handUp), tried.isHandled)
+
+const endOf = (run: GraphRun, task: Task, { attempt, attempted, isHandled }: Handled, handUp: HandUp): Outcome => {
   switch (attempted._tag) {
     case "Returned":
       return done(run, task, attempted.value, [...attempt.graphs], isHandled)
@@ -580,7 +612,8 @@ const cacheScope = (program: Program, node: string, id: string | undefined): str
 const cacheEntry = (run: GraphRun, task: Task) => {
   const { cache } = run.shared
   const policy = task.node.cache
-  if (cache === undefined || policy === undefined) return undefined
+  // Who was answered has to see the answer.
+  if (cache === undefined || policy === undefined || answersTo(run, task.id).size > 0) return undefined
   const encoded = policy.key !== undefined
     ? Result.succeed(policy.key(task.input))
     : Result.map(task.node.input.encode(task.input), (json) => canonical(json))

@@ -17,7 +17,7 @@ import {
   UnknownCheckpoint,
   UnknownThread
 } from "../../GraphError.ts"
-import type { Reply } from "../../Interrupt.ts"
+import { isReply, type Reply } from "../../Interrupt.ts"
 import { canonical } from "../canonical.ts"
 import { output } from "../engine/checkpoint.ts"
 import { inputTask, plan } from "../engine/plan.ts"
@@ -25,15 +25,17 @@ import type { Program } from "../engine/program.ts"
 import {
   type Answers,
   emptyPlace,
+  encodeWrites,
   type Place,
   type StoredAnswer,
   type StoredRequest,
   type TaskRecord
 } from "../engine/stored.ts"
-import { commandWrites, inputWrites } from "../engine/writes.ts"
+import { commandWrites, inputWrites, type Write, type WriteError } from "../engine/writes.ts"
+import { quoted, shown } from "../say.ts"
 import { advance, feed, inputRecords, missingKeys, stalledJoin, withInputRecords } from "./loop.ts"
 import { decodeRequest, showRequest } from "./requests.ts"
-import { drive, makeRun, type RootOptions } from "./root.ts"
+import { drive, makeRun, type RootOptions, withinTime } from "./root.ts"
 import {
   Commits,
   type Durability,
@@ -42,7 +44,8 @@ import {
   noting,
   Session,
   type StoredMetadata,
-  type ThreadRun
+  type ThreadRun,
+  toError
 } from "./session.ts"
 import type { Erased, GraphRun } from "./task.ts"
 
@@ -56,7 +59,7 @@ export type Begin =
   | { readonly _tag: "Command"; readonly update: unknown; readonly goto: ReadonlyArray<unknown> }
   | {
     readonly _tag: "Resume"
-    readonly replies: ReadonlyArray<Reply.Any>
+    readonly replies: ReadonlyArray<unknown>
     readonly update: unknown
     readonly goto: ReadonlyArray<unknown>
   }
@@ -86,15 +89,17 @@ export interface Opened {
   /** The branch that the next commit goes to. */
   readonly branch: number
   readonly isHead: boolean
+  /** The life of the thread; none if it never ran. */
+  readonly life: string | undefined
 }
 
-const checkThread = (thread: string): Effect.Effect<void, CheckpointError> =>
+export const checkThread = (thread: string): Effect.Effect<void, CheckpointError> =>
   typeof thread === "string" && thread.length > 0 && thread.length <= maxThreadLength
     ? Effect.void
     : Effect.fail(
       new CheckpointError({
         reason: "Format",
-        thread: String(thread).slice(0, 64),
+        thread: shown(thread).slice(0, 64),
         detail: `a thread id is a text of 1 to ${maxThreadLength} characters`
       })
     )
@@ -111,13 +116,13 @@ export const open: (program: Program, thread: string, from: string | undefined) 
   if (head === undefined) {
     if (from !== undefined) return yield* new UnknownThread({ thread })
     const place = emptyPlace(program, "")
-    return { saver, thread, program, place, stored: place, row: undefined, branch: 1, isHead: true }
+    return { saver, thread, program, place, stored: place, row: undefined, branch: 1, isHead: true, life: undefined }
   }
   const id = from ?? head.id
   const found = Option.getOrUndefined(yield* load({ saver, thread }, program, "", id))
   if (found === undefined) return yield* new UnknownCheckpoint({ thread, checkpoint: id, path: [] })
   const { place, row } = found
-  const at = { saver, thread, program, stored: place, row }
+  const at = { saver, thread, program, stored: place, row, life: head.life }
   if (id === head.id) return { ...at, place, branch: head.branch, isHead: true }
   const own = Option.getOrUndefined(yield* saver.head(thread, "", row.branch))
   return own?.id === id
@@ -131,7 +136,7 @@ export const known = (opened: Opened): Effect.Effect<Opened, UnknownThread> =>
 
 /** What the sessions of a run attempt on this branch share. */
 export const threadRun = (
-  at: { readonly saver: CheckpointerShape; readonly thread: string; readonly branch: number },
+  at: Pick<Opened, "saver" | "thread" | "branch" | "life">,
   durability: Durability,
   metadata: StoredMetadata
 ): ThreadRun => {
@@ -141,6 +146,7 @@ export const threadRun = (
     thread: at.thread,
     branch: at.branch,
     owner: globalThis.crypto.randomUUID(),
+    life: at.life,
     durability,
     metadata,
     commits: new Commits(),
@@ -237,6 +243,10 @@ const refuse = (
     })
   )
 
+/** Whether what a reply is meant for has an answer, with which the thread has still to go on. */
+const isAnswered = (opened: Opened, reply: Reply.Any): boolean =>
+  [...answersOf(opened.place)].some(([id, { tag }]) => tag === reply.tag && (reply.id ?? id) === id)
+
 /** The request that a reply is meant for. */
 const addressee = (opened: Opened, reply: Reply.Any, pending: Pending, given: ReadonlySet<string>) => {
   if (reply.id !== undefined) {
@@ -246,10 +256,10 @@ const addressee = (opened: Opened, reply: Reply.Any, pending: Pending, given: Re
         ? refuse(opened, "Ambiguous", reply, pending)
         : Result.succeed(found)
     }
-    return refuse(opened, answersOf(opened.place).has(reply.id) ? "Answered" : "Unknown", reply, pending)
+    return refuse(opened, isAnswered(opened, reply) ? "Answered" : "Unknown", reply, pending)
   }
   const fitting = pending.filter(({ tag }) => tag === reply.tag)
-  if (fitting.length === 0) return refuse(opened, "Unknown", reply, pending)
+  if (fitting.length === 0) return refuse(opened, isAnswered(opened, reply) ? "Answered" : "Unknown", reply, pending)
   return fitting.length > 1 || given.has(fitting[0]!.id)
     ? refuse(opened, "Ambiguous", reply, pending)
     : Result.succeed(fitting[0]!)
@@ -258,16 +268,21 @@ const addressee = (opened: Opened, reply: Reply.Any, pending: Pending, given: Re
 /** The records with the answers in them. All replies are checked before any is taken. */
 const answered = (
   opened: Opened,
-  replies: ReadonlyArray<Reply.Any>
+  replies: ReadonlyArray<unknown>
 ): Result.Result<ReadonlyMap<string, TaskRecord>, InvalidReply> => {
   const pending = pendingAt(opened.place)
-  if (pending.length === 0) return refuse(opened, "NothingPending", replies[0], pending)
+  if (pending.length === 0) {
+    const late = replies.find(isReply)
+    const isTaken = late !== undefined && isAnswered(opened, late)
+    return refuse(opened, isTaken ? "Answered" : "NothingPending", late, pending)
+  }
   const records = new Map<string, TaskRecord>()
   const given = new Set<string>()
   for (const reply of replies) {
+    if (!isReply(reply)) return refuse(opened, "NotAReply", undefined, pending, `got ${quoted(reply)}`)
     const found = addressee(opened, reply, pending, given)
     if (Result.isFailure(found)) return Result.fail(found.failure)
-    const { id, payload, task } = found.success
+    const { id, payload, task, ...asker } = found.success
     const channel = Channel.lastValue(reply.interrupt.answer)
     const problem = Channel.validate(channel, reply.answer)
     if (Option.isSome(problem)) return refuse(opened, "InvalidAnswer", reply, pending, problem.value)
@@ -276,7 +291,7 @@ const answered = (
     const record = (records.get(task) ?? opened.place.records.get(task)) as TaskRecord & { readonly status: "paused" }
     records.set(task, {
       ...record,
-      answers: new Map([...record.answers, [id, { payload: canonical(payload), answer: encoded.success }]])
+      answers: new Map([...record.answers, [id, { ...asker, payload: canonical(payload), answer: encoded.success }]])
     })
     given.add(id)
   }
@@ -307,11 +322,19 @@ const resumeRun: (run: GraphRun) => Erased<unknown> = Effect.fnUntraced(function
   return yield* drive(run)
 }) as (run: GraphRun) => Erased<unknown>
 
+/** Writes that can be stored: those that cannot are refused before anything is. */
+const storable = (opened: Opened, writes: Result.Result<ReadonlyArray<Write>, WriteError>) =>
+  Result.flatMap(writes, (writes) =>
+    Result.map(
+      Result.mapError(encodeWrites(opened.program, writes), toError(opened.thread, opened.place.id)),
+      () => writes
+    ))
+
 const beginInput: (opened: Opened, options: ThreadOptions, input: unknown, start: string | null) => Erased<unknown> =
   Effect.fnUntraced(
     function*(opened: Opened, options: ThreadOptions, input: unknown, start: string | null) {
       // What is refused opens no branch.
-      if (!opened.isHead) yield* Effect.fromResult(inputWrites(opened.program, input))
+      if (!opened.isHead) yield* Effect.fromResult(storable(opened, inputWrites(opened.program, input)))
       const missing = missingKeys(
         opened.program,
         yield* Effect.fromResult(withInputRecords(opened.program, opened.place)),
@@ -348,7 +371,7 @@ const commandRecord = (
   goto: ReadonlyArray<unknown>
 ): Result.Result<ReadonlyMap<string, TaskRecord>, unknown> => {
   const { place, program } = opened
-  return Result.flatMap(commandWrites(program, update, goto), (writes) => {
+  return Result.flatMap(storable(opened, commandWrites(program, update, goto)), (writes) => {
     if (writes.length === 0) return Result.succeed(new Map())
     const records = new Map<string, TaskRecord>([[inputTask(inputRecords(place).length), {
       status: "done",
@@ -402,8 +425,11 @@ const beginResume: (
 ) as (opened: Opened, options: ThreadOptions, begin: Begin & { readonly _tag: "Resume" }) => Erased<unknown>
 
 /** Runs a thread. */
-export const runThread: (program: Program, thread: string, begin: Begin, options: ThreadOptions) => Erased<unknown> =
-  Effect.fnUntraced(
+export const runThread = (program: Program, thread: string, begin: Begin, options: ThreadOptions): Erased<unknown> =>
+  withinTime(program, options, (options) => beginRun(program, thread, begin, options))
+
+const beginRun: (program: Program, thread: string, begin: Begin, options: ThreadOptions) => Erased<unknown> = Effect
+  .fnUntraced(
     function*(program: Program, thread: string, begin: Begin, options: ThreadOptions) {
       const opened = yield* open(program, thread, options.from)
       switch (begin._tag) {

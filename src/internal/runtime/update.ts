@@ -6,19 +6,25 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
-import * as Channel from "../../Channel.ts"
-import type { Source } from "../../Checkpoint.ts"
+import type { Move, Source } from "../../Checkpoint.ts"
 import { END, START } from "../../Command.ts"
-import { AmbiguousUpdate, InvalidUpdate, UnknownCheckpoint, UnknownNode } from "../../GraphError.ts"
+import {
+  AmbiguousUpdate,
+  type CheckpointError,
+  InvalidUpdate,
+  UnknownCheckpoint,
+  UnknownNode
+} from "../../GraphError.ts"
 import { applyWrites, type TaskWrites } from "../engine/apply.ts"
 import type { Checkpoint } from "../engine/checkpoint.ts"
+import { emptyCell } from "../engine/fold.ts"
 import { plan, sendIndex, type Task } from "../engine/plan.ts"
 import type { NodeProgram, Program } from "../engine/program.ts"
-import { handedUp, type Place, type TaskRecord } from "../engine/stored.ts"
+import { encodeCheckpoint, handedUp, type Place, type TaskRecord } from "../engine/stored.ts"
 import { inputWrites, type Write, writesOf } from "../engine/writes.ts"
 import { type At, locate, type Located } from "./inspect.ts"
 import { withInputRecords } from "./loop.ts"
-import { load, metadataOf, placeKey, Session, type Step, type ThreadRun } from "./session.ts"
+import { load, metadataOf, placeKey, Session, type Step, type ThreadRun, toError } from "./session.ts"
 import type { Erased } from "./task.ts"
 import { open, type Opened, threadRun } from "./thread.ts"
 
@@ -145,7 +151,7 @@ const cleared = (program: Program, checkpoint: Checkpoint): Checkpoint => ({
   ...checkpoint,
   step: checkpoint.step + 1,
   cells: checkpoint.cells.map((cell, number) =>
-    program.channels[number]!.isState ? cell : Channel.empty(program.channels[number]!.rule)
+    program.channels[number]!.isState ? cell : emptyCell(program.channels[number]!)
   ),
   seen: checkpoint.seen.map(() => checkpoint.version),
   live: checkpoint.live.filter((c) => program.channels[c]!.isState),
@@ -182,8 +188,16 @@ const updatedBy = (program: Program, base: Checkpoint, records: Place["records"]
     ? endedNow(program, base, records, updates)
     : applyUpdates(program, base, records, updates)
 
-/** Goes through all updates without storing any: what is refused opens no branch. */
+/** The machine of a place, if it can be stored. */
+const storable = (thread: string, program: Program, place: Place): Result.Result<Checkpoint, unknown> =>
+  Result.mapBoth(encodeCheckpoint(program, undefined, place, { writesLength: 0, isInput: false }), {
+    onFailure: toError(thread, place.id),
+    onSuccess: () => place.checkpoint
+  })
+
+/** Goes through all updates without storing any: what is refused, or cannot be stored, opens no branch. */
 const rehearsed = (
+  thread: string,
   program: Program,
   place: Place,
   supersteps: ReadonlyArray<ReadonlyArray<Update>>
@@ -191,7 +205,10 @@ const rehearsed = (
   supersteps.reduce(
     (checkpoint, updates) =>
       Result.flatMap(checkpoint, (base) =>
-        Result.map(updatedBy(program, base, place.records, updates), (next) => next.checkpoint)),
+        Result.flatMap(
+          updatedBy(program, base, place.records, updates),
+          (next) => storable(thread, program, { ...place, checkpoint: next.checkpoint })
+        )),
     withInputRecords(program, place) as Result.Result<Checkpoint, unknown>
   )
 
@@ -216,15 +233,15 @@ const kept = (program: Program, next: Checkpoint, place: Place): ReadonlyMap<str
   return new Map([...place.records].filter(([id, record]) => record.status === "done" && pending.has(id)))
 }
 
-const commitAt = (
+const moveAt = (
   session: Session,
   source: Source,
   { checkpoint, tasks, up }: Updated,
   records: ReadonlyMap<string, TaskRecord>
-): Erased<void> =>
+): Effect.Effect<Move, CheckpointError> =>
   Effect.flatMap(
     Clock.currentTimeMillis,
-    (now) => session.commit({ source, checkpoint, tasks, records, isWhole: true, up }, now)
+    (now) => Effect.fromResult(session.move({ source, checkpoint, tasks, records, isWhole: true, up }, now))
   )
 
 /** Graphs inside tasks that are still to run stand where they stood: under the new checkpoint, as branches of themselves. */
@@ -234,7 +251,7 @@ const carryGraphs: (
   namespace: string,
   from: { readonly id: string; readonly checkpoint: Checkpoint },
   to: { readonly id: string; readonly checkpoint: Checkpoint }
-) => Erased<void> = Effect.fnUntraced(
+) => Erased<ReadonlyArray<Move>> = Effect.fnUntraced(
   function*(
     run: ThreadRun,
     program: Program,
@@ -242,6 +259,7 @@ const carryGraphs: (
     from: { readonly id: string; readonly checkpoint: Checkpoint },
     to: { readonly id: string; readonly checkpoint: Checkpoint }
   ) {
+    const moves: Array<Move> = []
     const still = new Set(plan(program, to.checkpoint).map((task) => task.id))
     for (const task of plan(program, from.checkpoint)) {
       const { body } = task.node
@@ -261,17 +279,14 @@ const carryGraphs: (
         isKept: true,
         isAtHead: false
       })
-      yield* commitAt(
-        session,
-        "fork",
-        { checkpoint: place.checkpoint, tasks: [], up: [] },
-        kept(body.program, place.checkpoint, place)
+      const { checkpoint } = place
+      moves.push(
+        yield* moveAt(session, "fork", { checkpoint, tasks: [], up: [] }, kept(body.program, checkpoint, place))
       )
-      yield* carryGraphs(run, body.program, inside, { id: head.value.id, checkpoint: place.checkpoint }, {
-        id: session.id,
-        checkpoint: place.checkpoint
-      })
+      const below = { id: head.value.id, checkpoint }
+      moves.push(...yield* carryGraphs(run, body.program, inside, below, { id: session.id, checkpoint }))
     }
+    return moves
   }
 ) as (
   run: ThreadRun,
@@ -279,7 +294,7 @@ const carryGraphs: (
   namespace: string,
   from: { readonly id: string; readonly checkpoint: Checkpoint },
   to: { readonly id: string; readonly checkpoint: Checkpoint }
-) => Erased<void>
+) => Erased<ReadonlyArray<Move>>
 
 /** A task that holds an updated graph runs again: what it asked before may no longer be asked. */
 const reopen = (located: Located): Erased<void> =>
@@ -299,13 +314,9 @@ const openAt: (located: Located) => Erased<Session> = Effect.fnUntraced(function
   const run = threadRun(located, "sync", metadataOf(located.row))
   const session = sessionAt(located, run, located.isHead)
   if (!located.isHead) {
-    const { checkpoint } = located.place
-    yield* commitAt(
-      session,
-      "fork",
-      { checkpoint: { ...checkpoint, step: checkpoint.step + 1 }, tasks: [], up: [] },
-      new Map()
-    )
+    const checkpoint = { ...located.place.checkpoint, step: located.place.checkpoint.step + 1 }
+    const move = yield* moveAt(session, "fork", { checkpoint, tasks: [], up: [] }, new Map())
+    yield* Effect.uninterruptible(session.write(move, []))
   }
   return session
 }) as (located: Located) => Erased<Session>
@@ -340,8 +351,9 @@ export const update: (
     const opened = where.path.length === 0 ? yield* open(program, thread, from) : undefined
     const isNew = opened !== undefined && opened.row === undefined
     const located = isNew ? undefined : yield* locate(program, thread, where, from)
-    yield* Effect.fromResult(rehearsed(located?.program ?? program, (located ?? opened!).place, supersteps))
+    yield* Effect.fromResult(rehearsed(thread, located?.program ?? program, (located ?? opened!).place, supersteps))
     const session = located === undefined ? newSession(opened!) : yield* openAt(located)
+    if (located !== undefined) yield* reopen(located)
     const { program: own, namespace } = session
     for (const updates of supersteps) {
       const { place } = session
@@ -349,10 +361,11 @@ export const update: (
       const base = yield* Effect.fromResult(withInputRecords(own, place))
       const next = yield* Effect.fromResult(updatedBy(own, base, place.records, updates))
       const isInput = updates.some(({ asNode }) => asNode === INPUT_NODE)
-      yield* commitAt(session, isInput ? "input" : "update", next, kept(own, next.checkpoint, place))
-      yield* carryGraphs(session.run, own, namespace, before, { id: session.id, checkpoint: next.checkpoint })
+      const move = yield* moveAt(session, isInput ? "input" : "update", next, kept(own, next.checkpoint, place))
+      const after = { id: session.id, checkpoint: next.checkpoint }
+      const inside = yield* carryGraphs(session.run, own, namespace, before, after)
+      yield* Effect.uninterruptible(session.write(move, inside))
     }
-    if (located !== undefined) yield* reopen(located)
     return session.id
   }
 ) as (

@@ -17,7 +17,8 @@ export const newestMigration = 1
 const checkpointTables = (dialect: Dialect): ReadonlyArray<string> => [
   `CREATE TABLE superstep_threads (
     key ${dialect.key},
-    thread TEXT NOT NULL UNIQUE
+    thread TEXT NOT NULL UNIQUE,
+    life TEXT NOT NULL
   )${dialect.table}`,
   `CREATE TABLE superstep_checkpoints (
     sequence ${dialect.key},
@@ -59,7 +60,7 @@ const checkpointTables = (dialect: Dialect): ReadonlyArray<string> => [
 
 /** What the queries need, in a form that reads no row. */
 const probes: ReadonlyArray<string> = [
-  "SELECT key, thread FROM superstep_threads WHERE 1 = 0",
+  "SELECT key, thread, life FROM superstep_threads WHERE 1 = 0",
   "SELECT sequence, thread, namespace, id, parent, branch, step, source, created_millis, format, is_keyframe, data, metadata " +
   "FROM superstep_checkpoints WHERE 1 = 0",
   "SELECT sequence, thread, namespace, checkpoint, task, status, revision, data FROM superstep_tasks WHERE 1 = 0",

@@ -1,0 +1,357 @@
+/** What nodes read and write is theirs: nothing that they do to it later reaches the state, a sibling, another run or thread. */
+import { assert } from "@effect/vitest"
+import { Effect, Schedule, Schema, SchemaTransformation } from "effect"
+import { Channel, Node, NodeCache, Policy, Send, State, StateGraph } from "superstep"
+import { behaves } from "./Savers.ts"
+
+/** An instance that changes itself. */
+class Account extends Schema.Class<Account>("Account")({ owner: Schema.String }) {
+  total = 0
+  add(amount: number): number {
+    return this.total += amount
+  }
+}
+
+const change = (account: Account): string => {
+  try {
+    return String(account.add(1))
+  } catch (cause) {
+    return (cause as Error).name
+  }
+}
+
+behaves("an instance of a class in the state cannot be changed by who reads it", () =>
+  Effect.gen(function*() {
+    class S extends State.make({
+      account: Channel.lastValue(Account, { initial: () => new Account({ owner: "ada" }) }),
+      log: Channel.append(Schema.String)
+    }) {}
+    const graph = StateGraph.make(
+      "accounts",
+      StateGraph.nodes(S, {
+        a: ({ account }) => ({ log: [change(account)] }),
+        b: ({ account }) => ({ log: [change(account)] }),
+        c: ({ account }) => ({ log: [`${account.owner} ${account.total} ${account instanceof Account}`] })
+      }),
+      { start: ["a", "b"], edges: { a: StateGraph.join("c"), b: StateGraph.join("c") } }
+    )
+    const log = ["TypeError", "TypeError", "ada 0 true"]
+    for (const id of ["one", "two"]) {
+      const values = yield* graph.thread(id).invoke({})
+      assert.deepStrictEqual(values.log, log)
+      assert.strictEqual(values.account.total, 0)
+      assert.deepStrictEqual((yield* graph.thread(id).state()).values.log, log)
+    }
+    assert.deepStrictEqual((yield* graph.invoke({})).log, log)
+  }))
+
+/** A class that hides what it holds. */
+class Counter {
+  #count: number
+  constructor(count: number) {
+    this.#count = count
+  }
+  get count() {
+    return this.#count
+  }
+  up(): number {
+    return ++this.#count
+  }
+}
+
+const CounterSchema = Schema.instanceOf(Counter, {
+  toCodecJson: () =>
+    Schema.link<Counter>()(
+      Schema.Finite,
+      SchemaTransformation.transform({
+        decode: (count: number) => new Counter(count),
+        encode: (counter: Counter) => counter.count
+      })
+    )
+})
+
+behaves(
+  "an instance that hides what it holds is a copy for every reader, every run and every thread",
+  () =>
+    Effect.gen(function*() {
+      class S extends State.make({
+        counter: Channel.lastValue(CounterSchema, { initial: () => new Counter(10) }),
+        seen: Channel.append(Schema.Int)
+      }) {}
+      const spoil = ({ counter }: { readonly counter: Counter }) => ({ seen: [counter.up(), counter.up()] })
+      const graph = StateGraph.make("counters", StateGraph.nodes(S, { a: spoil, b: spoil, c: spoil }), {
+        start: ["a", "b"],
+        edges: { a: StateGraph.join("c"), b: StateGraph.join("c") }
+      })
+      for (const id of ["one", "two"]) {
+        const { counter, seen } = yield* graph.thread(id).invoke({})
+        assert.deepStrictEqual([counter.count, ...seen], [10, 11, 12, 11, 12, 11, 12])
+      }
+      assert.strictEqual((yield* graph.invoke({})).counter.count, 10)
+    })
+)
+
+behaves("an initial value is made for each run", () =>
+  Effect.gen(function*() {
+    class S extends State.make({
+      dates: Channel.reducer({
+        value: Schema.Array(Schema.Date),
+        update: Schema.Int,
+        initial: () => [new Date(0)],
+        // Not as it should be: it changes what it was given.
+        reduce: (dates, by) => {
+          for (const date of dates) date.setTime(date.getTime() + by)
+          return dates
+        }
+      })
+    }) {}
+    const graph = StateGraph.make(
+      "initial",
+      StateGraph.nodes(S, { a: () => ({ dates: 1 }), b: () => ({ dates: 1 }) }),
+      {
+        start: "a",
+        edges: { a: "b" }
+      }
+    )
+    for (const id of ["one", "two"]) {
+      const { dates } = yield* graph.thread(id).invoke({})
+      assert.deepStrictEqual(dates, [new Date(2)])
+      assert.deepStrictEqual((yield* graph.thread(id).state()).values.dates, [new Date(2)])
+    }
+    assert.deepStrictEqual((yield* graph.invoke({})).dates, [new Date(2)])
+  }))
+
+behaves(
+  "a reducer that changes its argument folds each write once, also where a route looks ahead",
+  () =>
+    Effect.gen(function*() {
+      class S extends State.make({
+        tags: Channel.reducer({
+          value: Schema.ReadonlyMap(Schema.String, Schema.Int),
+          update: Schema.String,
+          initial: () => new Map<string, number>(),
+          reduce: (tags, tag) => (tags as Map<string, number>).set(tag, (tags.get(tag) ?? 0) + 1)
+        })
+      }) {}
+      const graph = StateGraph.make(
+        "tags",
+        StateGraph.nodes(S, { a: () => ({ tags: "x" }), b: () => ({ tags: "y" }) }),
+        {
+          start: "a",
+          edges: { a: StateGraph.route(["b"], ({ tags }) => tags.has("x") ? "b" : "b") }
+        }
+      )
+      const values = yield* graph.thread("t").invoke({})
+      assert.deepStrictEqual([...values.tags], [["x", 1], ["y", 1]])
+      assert.deepStrictEqual((yield* graph.thread("t").state()).values, values)
+    })
+)
+
+class Busy extends Schema.TaggedError<Busy>()("Busy", {}) {}
+
+behaves("each attempt gets an input of its own, and so does the handler of errors", () =>
+  Effect.gen(function*() {
+    class S extends State.make({ when: Channel.lastValue(Schema.Date), seen: Channel.append(Schema.Int) }) {}
+    const seen: Array<number> = []
+    const spoil = (date: Date) => {
+      seen.push(date.getTime())
+      date.setTime(date.getTime() + 1)
+      return Effect.fail(new Busy())
+    }
+    const retry = Policy.retry({ schedule: Schedule.recurs(2) })
+    const graph = StateGraph.make(
+      "attempts",
+      StateGraph.nodes(S, {
+        pull: Node.make({
+          input: S,
+          run: ({ when }) => spoil(when),
+          retry,
+          onError: (_, { when }) => Effect.succeed({ seen: [when.getTime()] })
+        }),
+        sent: Node.make({
+          input: Schema.Date,
+          run: (when) => spoil(when),
+          retry,
+          onError: (_, when) => Effect.succeed({ seen: [when.getTime()] })
+        }),
+        send: () => ({})
+      }),
+      { start: ["pull", "send"], edges: { send: StateGraph.route(["sent"], ({ when }) => Send.make("sent", when)) } }
+    )
+    const { seen: handled, when } = yield* graph.thread("t").invoke({ when: new Date(5) })
+    assert.deepStrictEqual(seen, [5, 5, 5, 5, 5, 5])
+    assert.deepStrictEqual(handled, [5, 5])
+    assert.deepStrictEqual(when, new Date(5))
+  }))
+
+behaves("keys that a schema does not name are not part of the state, live or stored", () =>
+  Effect.gen(function*() {
+    const Item = Schema.Struct({ id: Schema.Int })
+    class S extends State.make({
+      last: Channel.lastValue(Item),
+      list: Channel.append(Item),
+      made: Channel.reducer({ value: Item, initial: () => ({ id: 0 }), reduce: (_, item) => ({ ...item, extra: 1 }) }),
+      grown: Channel.reducer({
+        value: Schema.Array(Item),
+        update: Item,
+        initial: () => [],
+        reduce: (items, item) => [...items, { ...item, extra: 1 }]
+      })
+    }) {}
+    const seen: Array<unknown> = []
+    const item = { id: 1, extra: 2 }
+    const graph = StateGraph.make(
+      "extra",
+      StateGraph.nodes(S, {
+        a: () => ({ last: item, list: [item], made: item, grown: item }),
+        b: (state) => {
+          seen.push(state)
+          return { grown: item }
+        }
+      }),
+      { start: "a", edges: { a: "b" } }
+    )
+    const values = yield* graph.thread("t").invoke({ last: { id: 0 } })
+    const [one, two] = [{ id: 1 }, [{ id: 1 }, { id: 1 }]]
+    assert.deepStrictEqual(seen, [{ last: one, list: [one], made: one, grown: [one] }])
+    assert.deepStrictEqual(values, { last: one, list: [one], made: one, grown: two })
+    assert.deepStrictEqual((yield* graph.thread("t").state()).values, values)
+    assert.deepStrictEqual(yield* graph.invoke({ last: { id: 0 } }), values)
+  }))
+
+// ---------------------------------------------------------------------------
+// Values that their schema refuses
+// ---------------------------------------------------------------------------
+
+behaves(
+  "what a reducer makes has to fit the channel, or the superstep fails and the thread stands where it stood",
+  () =>
+    Effect.gen(function*() {
+      const value = Schema.Array(Schema.Int).check(Schema.isMaxLength(2))
+      const channels = {
+        delta: Channel.delta({
+          value,
+          update: Schema.Int,
+          initial: () => [],
+          reduce: (list, ints) => [...list, ...ints],
+          snapshotFrequency: 5
+        }),
+        reducer: Channel.reducer({
+          value,
+          update: Schema.Int,
+          initial: () => [],
+          reduce: (list, int) => [...list, int]
+        })
+      }
+      for (const [name, list] of Object.entries(channels)) {
+        class S extends State.make({ list }) {}
+        const graph = StateGraph.make("bounded", StateGraph.nodes(S, { add: () => ({ list: 1 }) }), { start: "add" })
+        const thread = graph.thread(name)
+        yield* thread.invoke({})
+        yield* thread.invoke({})
+        for (const again of [thread.invoke({}), thread.continue()]) {
+          const error = yield* Effect.flip(again)
+          assert.deepInclude(error, {
+            _tag: "InvalidUpdate",
+            reason: "InvalidResult",
+            channel: "list",
+            writers: ["add"]
+          })
+        }
+        assert.deepStrictEqual((yield* thread.state()).values, { list: [1, 1] })
+        assert.deepStrictEqual((yield* thread.state()).next, ["add"])
+        // The way out is told by the failure: an Overwrite makes room.
+        yield* thread.update({ list: Channel.overwrite([]) }, { asNode: "add" })
+        assert.deepStrictEqual(yield* thread.invoke({}), { list: [1] })
+      }
+    })
+)
+
+behaves(
+  "what a reducer makes has to fit the channel in a run without a thread, and in the middle of a list",
+  () =>
+    Effect.gen(function*() {
+      class S extends State.make({
+        list: Channel.reducer({
+          value: Schema.Array(Schema.Struct({ n: Schema.Int.check(Schema.isLessThan(3)) })),
+          update: Schema.Int,
+          initial: () => [{ n: 0 }, { n: 0 }],
+          reduce: ([first, ...rest], by) => [{ n: first!.n + by }, ...rest]
+        })
+      }) {}
+      const graph = StateGraph.make("middle", StateGraph.nodes(S, { add: () => ({ list: 1 }) }), {
+        start: "add",
+        edges: { add: "add" as never }
+      })
+      const error = yield* Effect.flip(graph.invoke({}))
+      assert.deepInclude(error, { _tag: "InvalidUpdate", reason: "InvalidResult", channel: "list" })
+      assert.include(error.message, "at [0][\"n\"]")
+    })
+)
+
+behaves("an initial value that does not fit its channel is refused when the graph is made", () =>
+  Effect.sync(() => {
+    class S extends State.make({ n: Channel.lastValue(Schema.Int, { initial: () => 0.5 }) }) {}
+    assert.throws(
+      () => StateGraph.make("g", StateGraph.nodes(S, { a: () => ({}) }), { start: "a" }),
+      "graph \"g\": the initial value of \"n\" does not fit its schema"
+    )
+  }))
+
+// ---------------------------------------------------------------------------
+// Values that storage would change
+// ---------------------------------------------------------------------------
+
+behaves("a value whose stored form reads back as something else is refused", () =>
+  Effect.gen(function*() {
+    class S extends State.make({ v: Schema.Union([Schema.String, Schema.Date]), list: Channel.append(Schema.Date) }) {}
+    const graph = StateGraph.make("g", StateGraph.nodes(S, { a: () => ({ v: new Date(0) }) }), { start: "a" })
+    const error = yield* Effect.flip(graph.thread("t").invoke({ v: "text" }))
+    assert.deepInclude(error, { _tag: "InvalidUpdate", reason: "InvalidValue", channel: "v" })
+    assert.include(error.message, "reads back as something else")
+    assert.strictEqual((yield* Effect.flip(graph.invoke({ v: "text" })))._tag, "InvalidUpdate")
+  }))
+
+behaves("what has no JSON form is refused on a thread, and nothing is lost", () =>
+  Effect.gen(function*() {
+    class S extends State.make({ v: Schema.Any }) {}
+    for (
+      const [name, value] of Object.entries({
+        function: { f: () => 1 },
+        bigint: [1n],
+        date: { d: new Date(0) },
+        nan: NaN
+      })
+    ) {
+      const graph = StateGraph.make("g", StateGraph.nodes(S, { a: () => ({ v: value }) }), { start: "a" })
+      const thread = graph.thread(name)
+      const error = yield* Effect.flip(thread.invoke({ v: 0 }))
+      assert.deepInclude(error, { _tag: "CheckpointError", reason: "Encode", channel: "v" }, name)
+      assert.deepStrictEqual((yield* thread.state()).values, { v: 0 })
+    }
+  }))
+
+behaves("a cached result is that of the very input", () =>
+  Effect.gen(function*() {
+    class S extends State.make({ v: Schema.Union([Schema.String, Schema.Date]), out: Channel.append(Schema.String) }) {}
+    const graph = StateGraph.make(
+      "g",
+      StateGraph.nodes(S, {
+        a: Node.make({
+          input: S,
+          run: ({ v }) => Effect.succeed({ out: [typeof v] }),
+          cache: Policy.cache({ ttl: "1 minute" })
+        })
+      }),
+      { start: "a" }
+    )
+    const run = (v: string | Date) => Effect.result(graph.invoke({ v }))
+    yield* Effect.provide(
+      Effect.gen(function*() {
+        yield* run(new Date(0).toISOString())
+        const other = yield* run(new Date(0))
+        assert.strictEqual(other._tag, "Failure")
+      }),
+      NodeCache.layerMemory
+    )
+  }))
