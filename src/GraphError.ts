@@ -535,8 +535,6 @@ export type ThreadError =
   | ThreadDeleted
   | UnknownThread
   | UnknownCheckpoint
-  | UnknownNode
-  | AmbiguousUpdate
   | PendingWork
   | InvalidReply
   | InterruptMismatch

@@ -39,20 +39,19 @@ const ofThreads: Record<Exclude<Tag<GraphError.ThreadError>, Tag<GraphError.Engi
   ThreadDeleted: true,
   UnknownThread: true,
   UnknownCheckpoint: true,
-  AmbiguousUpdate: true,
   PendingWork: true,
   InvalidReply: true,
   InterruptMismatch: true
 }
 
 describe("errors", () => {
-  it("every error is of any run, of threads, or how a graph ends; isEngineError knows the first", () => {
+  it("every error is of any run, of threads, of updates, or how a graph ends; isEngineError knows the first", () => {
     for (const Class of classes) {
       const error = new Class({})
       const isOfAnyRun = Object.hasOwn(ofAnyRun, error._tag)
       assert.strictEqual(GraphError.isEngineError(error), isOfAnyRun, error._tag)
       const isKnown = isOfAnyRun || Object.hasOwn(ofThreads, error._tag) ||
-        ["Steering", "GraphInterrupt"].includes(error._tag)
+        ["Steering", "GraphInterrupt", "AmbiguousUpdate"].includes(error._tag)
       assert.isTrue(isKnown, error._tag)
     }
     for (const other of [undefined, null, "InvalidUpdate", { _tag: "InvalidUpdate" }, new Error("InvalidUpdate")]) {

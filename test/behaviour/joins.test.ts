@@ -163,6 +163,33 @@ behaves("L7 an \"idle\" join that nobody reached is not passed", () =>
     assert.deepStrictEqual(yield* all.thread("u").invoke({}), { log: ["d"] })
   }))
 
+behaves("L7 of two \"idle\" joins in a row the second waits for what the first leads to", () =>
+  Effect.gen(function*() {
+    const idle = { release: "idle" } as const
+    const say = (name: string) => () => ({ log: [name] })
+    const graph = StateGraph.make(
+      "row",
+      StateGraph.nodes(Log, {
+        a: say("a"),
+        b: say("b"),
+        // Declared before the join that it follows, and named so that it would come first.
+        aa: say("aa"),
+        first: say("first"),
+        skip: say("skip")
+      }),
+      {
+        start: ["a", "b"],
+        edges: {
+          a: StateGraph.join("first", idle),
+          skip: StateGraph.join("first", idle),
+          first: StateGraph.join("aa", idle),
+          b: StateGraph.join("aa", idle)
+        }
+      }
+    )
+    assert.deepStrictEqual(yield* graph.thread("t").invoke({}), { log: ["a", "b", "first", "aa"] })
+  }))
+
 behaves("L7 an \"idle\" join waits for a longer branch, and is passed once with both", () =>
   Effect.gen(function*() {
     const graph = StateGraph.make(

@@ -105,12 +105,25 @@ const readable = (program: Program, draft: Draft): ReadonlyArray<number> =>
 const wakesNobody = (program: Program, draft: Draft): boolean =>
   !readable(program, draft).some((c) => program.wakes[c]!.length > 0) && Option.isNone(draft.cells[program.tasks]!)
 
+const finished = (program: Program, draft: Draft, c: number, isLast: boolean): Channel.Cell =>
+  Channel.finish(program.channels[c]!.rule, draft.cells[c]!, isLast)
+
+/** Idle joins that can be passed, and that no other of them leads to: of two in a row the second may get another source. */
+const idleNow = (program: Program, draft: Draft): ReadonlyArray<number> => {
+  const ready = program.idle.filter((c) => finished(program, draft, c, true) !== draft.cells[c])
+  if (ready.length < 2) return ready
+  const isAfter = (c: number, other: number): boolean =>
+    program.idleAfter.get(other)!.has(c) && !program.idleAfter.get(c)!.has(other)
+  return ready.filter((c) => !ready.some((other) => isAfter(c, other)))
+}
+
 /** When nobody would run next: first what waits for the finish becomes readable; if that wakes nobody either, idle joins do. */
 const finishQuiet = (program: Program, draft: Draft): void => {
-  for (const numbers of [program.finishing, program.idle]) {
-    if (numbers.length === 0 || !wakesNobody(program, draft)) continue
-    const isLast = numbers === program.idle
-    for (const c of numbers) draft.set(c, Channel.finish(program.channels[c]!.rule, draft.cells[c]!, isLast))
+  if (program.finishing.length > 0 && wakesNobody(program, draft)) {
+    for (const c of program.finishing) draft.set(c, finished(program, draft, c, false))
+  }
+  if (program.idle.length > 0 && wakesNobody(program, draft)) {
+    for (const c of idleNow(program, draft)) draft.set(c, finished(program, draft, c, true))
   }
 }
 

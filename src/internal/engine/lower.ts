@@ -413,6 +413,25 @@ export interface Parts {
   readonly limits: Limits
 }
 
+/** Where a node may lead next, as far as it is declared. */
+const nextOf = ({ destinations, writers }: NodeProgram): ReadonlyArray<string> => [
+  ...destinations,
+  ...writers.flatMap((writer) =>
+    writer._tag === "Route" ? writer.targets : writer._tag === "Wake" || writer._tag === "Join" ? [writer.node] : []
+  )
+]
+
+/** The channels of joins that some node from here on arrives at. */
+const joinsAfter = (parts: Parts, from: string, joins: ReadonlyArray<Join>): ReadonlySet<number> => {
+  const reached = new Set([from])
+  // A set is iterated with what is added meanwhile.
+  for (const name of reached) {
+    const node = parts.nodes[parts.nodeNumber.get(name) ?? -1]
+    if (node !== undefined) { for (const next of nextOf(node)) reached.add(next) }
+  }
+  return new Set(joins.filter(({ names }) => names.some((name) => reached.has(name))).map(({ channel }) => channel))
+}
+
 const assemble = (parts: Parts): Program => {
   const { channels, joins, nodes, ...rest } = parts
   const wakes: Array<Array<number>> = channels.list.map(() => [])
@@ -426,6 +445,7 @@ const assemble = (parts: Parts): Program => {
   for (const name of [...rest.limits.before, ...rest.limits.after]) {
     if (name !== "*" && !rest.nodeNumber.has(name)) wrong(rest.name, `breakpoint at "${name}", which is no node`)
   }
+  const idle = joins.filter(({ release }) => release === "idle")
   let fingerprint: string | undefined
   return {
     ...rest,
@@ -438,7 +458,8 @@ const assemble = (parts: Parts): Program => {
     finishing: channels.list.flatMap(({ rule }, number) =>
       rule._tag === "LastValueAfterFinish" || rule._tag === "NamedBarrierAfterFinish" ? [number] : []
     ),
-    idle: joins.filter(({ release }) => release === "idle").map(({ channel }) => channel),
+    idle: idle.map(({ channel }) => channel),
+    idleAfter: new Map(idle.map(({ channel, node }) => [channel, joinsAfter(parts, node, idle)])),
     get fingerprint() {
       return fingerprint ??= hash(rest.name, rest.version ?? "", JSON.stringify(shapeOf(channels.list, nodes)))
     }

@@ -121,6 +121,8 @@ export interface Program {
   /** Channels whose rule waits for the finish, and those of idle joins. */
   readonly finishing: ReadonlyArray<number>
   readonly idle: ReadonlyArray<number>
+  /** By channel of an idle join: those of the idle joins that it leads to, which may get another source from it. */
+  readonly idleAfter: ReadonlyMap<number, ReadonlySet<number>>
   readonly tasks: number
   /** The state keys, in declaration order. */
   readonly state: ReadonlyArray<number>
