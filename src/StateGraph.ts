@@ -452,7 +452,7 @@ const callInside = (
             case "Stopped":
               return Effect.fail(exit.error)
             case "Paused":
-              attempt.pad.note(exit)
+              attempt.pad.note(exit, key)
               return Effect.fail(exit.asked[0]?.request ?? exit.mismatches[0])
           }
         }

@@ -1,9 +1,10 @@
-/** Behaviour on every saver: each case runs on memory and on an embedded SQLite file of its own. */
+/** Behaviour on every saver: each case runs on memory, on a SQLite file and in a Postgres schema of its own. */
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { it } from "@effect/vitest"
 import { Effect, FileSystem, Layer } from "effect"
 import * as Checkpointer from "superstep/Checkpointer"
 import * as SqlCheckpointer from "superstep/sql/SqlCheckpointer"
+import { layerPostgres } from "../Postgres.ts"
 
 /** A SQLite saver on a file that is removed with the scope. */
 export const layerSqliteFile = Layer.unwrap(Effect.gen(function*() {
@@ -12,7 +13,11 @@ export const layerSqliteFile = Layer.unwrap(Effect.gen(function*() {
   return SqlCheckpointer.layerSqlite({ filename: `${folder}/threads.sqlite` })
 })).pipe(Layer.provide(NodeFileSystem.layer))
 
-const savers = [["memory", Checkpointer.layerMemory], ["sqlite", layerSqliteFile]] as const
+const savers = [
+  ["memory", Checkpointer.layerMemory],
+  ["sqlite", layerSqliteFile],
+  ["postgres", layerPostgres]
+] as const
 
 /** Runs a case once on each saver. */
 export const behaves = (

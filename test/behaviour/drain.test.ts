@@ -107,7 +107,8 @@ behaves("LG#173 draining a graph in a graph stops both, and both go on where the
         assert.deepStrictEqual([state.next, state.tasks.map(({ error }) => error)], [["child"], [undefined, undefined]])
         assert.deepStrictEqual((yield* thread.at(["child"]).state()).next, ["b"])
         assert.deepStrictEqual(yield* thread.continue({ durability }), { log: ["pre", "a", "b", "side", "post"] })
-        assert.deepStrictEqual(runs, ["pre", "a", "side", "b", "post"])
+        assert.sameMembers(runs, ["pre", "a", "side", "b", "post"])
+        assert.deepStrictEqual(runs.slice(3), ["b", "post"])
       }
     }
   }))

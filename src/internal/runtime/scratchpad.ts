@@ -32,6 +32,11 @@ export interface Place {
   readonly thread: string | undefined
 }
 
+/** Where a question stands among those of its task: the task's own come first. */
+type Order = readonly [kind: 0 | 1 | 2 | 3, key: string]
+
+const compare = (a: string, b: string): number => a < b ? -1 : a > b ? 1 : 0
+
 /** Answers that turned out to be void, and why. */
 export interface Voids {
   readonly voided: ReadonlyArray<string>
@@ -43,8 +48,7 @@ export class AttemptScratchpad implements Scratchpad {
   readonly #answers: GivenAnswers
   readonly #ordinals = new Map<string, number>()
   #fiber: number | undefined = undefined
-  /** Unanswered questions, in the order asked. */
-  readonly asked = new Map<string, Asked>()
+  readonly #asked = new Map<string, Asked & { readonly order: Order }>()
   #unkeyed: AnyRequest | undefined = undefined
   readonly voided: Array<string> = []
   /** What ends the task whatever else it did: the engine's own failure. */
@@ -83,15 +87,22 @@ export class AttemptScratchpad implements Scratchpad {
     }
     if (key === undefined) this.#unkeyed = request
     const asker = this.#place.isHandler ? { isHandler: true as const } : {}
-    this.asked.set(request.id, { request, stored: { id: request.id, tag, payload: encoded.success, ...asker } })
+    const stored = { id: request.id, tag, payload: encoded.success, ...asker }
+    this.#asked.set(request.id, { request, stored, order: key === undefined ? [0, ""] : [1, key] })
     return Result.fail(request)
   }
 
-  /** Notes what a graph that this task called asks. */
-  note(paused: Voids & { readonly asked: ReadonlyArray<Asked> }): void {
+  /** Unanswered questions: in the order asked, those with keys by key, whichever fiber was faster. */
+  get asked(): ReadonlyArray<Asked> {
+    return [...this.#asked.values()].sort(({ order: a }, { order: b }) => a[0] - b[0] || compare(a[1], b[1]))
+  }
+
+  /** Notes what a graph that this task called, perhaps with a key, asks. */
+  note(paused: Voids & { readonly asked: ReadonlyArray<Asked> }, key: string | undefined): void {
     const { isHandler } = this.#place
     for (const { request, stored } of paused.asked) {
-      this.asked.set(request.id, { request, stored: isHandler ? { ...stored, isHandler } : stored })
+      const order: Order = key === undefined ? [2, ""] : [3, key]
+      this.#asked.set(request.id, { request, stored: isHandler ? { ...stored, isHandler } : stored, order })
     }
     this.voided.push(...paused.voided)
     this.mismatches.push(...paused.mismatches)

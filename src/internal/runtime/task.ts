@@ -390,9 +390,9 @@ const concludeAttempt = (task: Task, attempt: Attempt, exit: Exit.Exit<unknown, 
     if (isTimeout(cause)) return { _tag: "Error", error: Option.getOrThrow(Cause.findErrorOption(cause)), cause }
   }
   if (pad?.failure !== undefined) return { _tag: "Ended", outcome: failed(Cause.fail(pad.failure)) }
-  if (pad !== undefined && (pad.asked.size > 0 || pad.mismatches.length > 0)) {
-    const { mismatches, voided } = pad
-    return { _tag: "Ended", outcome: { _tag: "Paused", asked: [...pad.asked.values()], voided, mismatches } }
+  if (pad !== undefined && (pad.asked.length > 0 || pad.mismatches.length > 0)) {
+    const { asked, mismatches, voided } = pad
+    return { _tag: "Ended", outcome: { _tag: "Paused", asked, voided, mismatches } }
   }
   if (attempt.stopped !== undefined) return { _tag: "Ended", outcome: { _tag: "Stopped", error: attempt.stopped } }
   if (Exit.isSuccess(exit)) {
