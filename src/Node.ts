@@ -56,11 +56,21 @@ export type SendsTo<S extends State.Any, O> = {
 }[keyof O & string]
 
 /**
+ * The nodes that the state can feed: where edges and Commands may lead by name alone.
+ *
+ * @category type extractors
+ * @since 0.1.0
+ */
+export type Fed<S extends State.Any, O> = {
+  [K in keyof O & string]: State.Type<S> extends TakenBy<S, O[K]> ? K : never
+}[keyof O & string]
+
+/**
  * Targets that a graph with the bodies `O` does not have, or that take another input.
  *
  * @internal
  */
-export type WrongGoto<S extends State.Any, O, G> = G extends string ? Exclude<G, keyof O | Command.END>
+export type WrongGoto<S extends State.Any, O, G> = G extends string ? Exclude<G, Fed<S, O> | Command.END>
   : G extends Send.Send<infer N, unknown> ? (G extends SendsTo<S, O> ? never : `a Send to ${N}`)
   : never
 
@@ -105,6 +115,12 @@ export const isNode = (u: unknown): u is Node<unknown> => typeof u === "function
 /** The type of what a schema or a state feeds to a node. */
 type InputOf<I> = I extends State.Any ? State.Type<I> : I extends AnySchema ? I["Type"] : never
 
+// oxlint-disable typescript/no-explicit-any
+type Out<X> = X extends Effect.Effect<infer A, any, any> ? A : X
+type Fail<X> = X extends Effect.Effect<any, infer E, any> ? E : never
+type Need<X> = X extends Effect.Effect<any, any, infer R> ? R : never
+// oxlint-enable typescript/no-explicit-any
+
 interface Options<I, E> {
   /** A schema, for a node that is started by `Send` or reads a part of the state; or the state itself. */
   readonly input: I
@@ -125,18 +141,18 @@ interface Options<I, E> {
  * @since 0.1.0
  */
 export const make: {
-  <const I extends AnySchema | State.Any, A, E, R, A2, E2, R2>(
-    options: Options<I, E> & {
-      readonly run: (input: InputOf<I>) => Effect.Effect<A, E, R>
+  <const I extends AnySchema | State.Any, X, X2>(
+    options: Options<I, Fail<X>> & {
+      readonly run: (input: InputOf<I>) => X
       readonly onError: (
-        error: NoInfer<Exclude<E, Unhandled<E>>> | NodeTimeout,
+        error: NoInfer<Exclude<Fail<X>, Unhandled<Fail<X>>> | NodeTimeout>,
         input: NoInfer<InputOf<I>>
-      ) => Effect.Effect<A2, E2, R2>
+      ) => X2
     }
-  ): Node<Effect.Effect<A | A2, Unhandled<E> | E2, R | R2> & Takes<InputOf<I>>>
-  <const I extends AnySchema | State.Any, A, E, R>(
-    options: Options<I, E> & { readonly run: (input: InputOf<I>) => Effect.Effect<A, E, R> }
-  ): Node<Effect.Effect<A, E, R> & Takes<InputOf<I>>>
+  ): Node<Effect.Effect<Out<X> | Out<X2>, Unhandled<Fail<X>> | Fail<X2>, Need<X> | Need<X2>> & Takes<InputOf<I>>>
+  <const I extends AnySchema | State.Any, X>(
+    options: Options<I, Fail<X>> & { readonly run: (input: InputOf<I>) => X }
+  ): Node<Effect.Effect<Out<X>, Fail<X>, Need<X>> & Takes<InputOf<I>>>
 } = (
   options: Options<AnySchema | State.Any, never> & {
     readonly run: (input: never) => unknown

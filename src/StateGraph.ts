@@ -94,10 +94,9 @@ type WrongUp<S extends State.Any, Up> = {
 }[keyof Up & keyof State.Update<S>]
 
 // One problem at a time: two at once would be reduced to `never`, without their texts.
-type CheckSub<S extends State.Any, O, K extends keyof O, Up> = State.Type<S> extends Node.TakenBy<S, O[K]>
-  ? [WrongUp<S, Up>] extends [never] ? CheckBoth<S, O, K, ParentUpdate<ParentOf<O[K]>>, ParentGoto<ParentOf<O[K]>>>
+type CheckSub<S extends State.Any, O, K extends keyof O, Up> = [WrongUp<S, Up>] extends [never]
+  ? CheckBoth<S, O, K, ParentUpdate<ParentOf<O[K]>>, ParentGoto<ParentOf<O[K]>>>
   : State.Problem<`subgraph "${K & string}" hands up the wrong type to "${WrongUp<S, Up> & string}"`>
-  : State.Problem<`the state cannot feed subgraph "${K & string}"`>
 
 type CheckBoth<S extends State.Any, O, K, U, G> = unknown extends CheckWrite<S, K, U> ? CheckGoto<S, O, K, G>
   : CheckWrite<S, K, U>
@@ -105,7 +104,7 @@ type CheckBoth<S extends State.Any, O, K, U, G> = unknown extends CheckWrite<S, 
 // A body that TypeScript has not inferred, because of an error in another node, is left alone.
 type Check<S extends State.Any, O, K extends keyof O> = unknown extends O[K] ? unknown
   : O[K] extends Sub<infer Up> ? CheckSub<S, O, K, Up>
-  : O[K] extends Promise<any> ?
+  : Out<O[K]> extends Promise<any> ?
     State.Problem<`node "${K & string}" returns a Promise; wrap it in Effect.promise or Effect.tryPromise`>
   : O[K] extends Effect.Effect<any, any, any> | object | void | null ? CheckBoth<S, O, K, Written<O[K]>, Gone<O[K]>>
   : State.Problem<`node "${K & string}" returns neither an Effect nor an update`>
@@ -173,7 +172,7 @@ type Edge<Name> = Name | Command.END | Join<Name>
  * @category models
  * @since 0.1.0
  */
-export type To<Name, T, Packet> = Edge<Name> | ReadonlyArray<Edge<Name>> | Route<T, Name | Command.END, Packet>
+export type To<Name, T> = Edge<Name> | ReadonlyArray<Edge<Name>> | Route<T, Name | Command.END, Send.Any>
 
 /**
  * Where a graph starts, and the edges that leave each node. A node without edges ends its branch, or goes where its Commands say.
@@ -181,24 +180,19 @@ export type To<Name, T, Packet> = Edge<Name> | ReadonlyArray<Edge<Name>> | Route
  * @category models
  * @since 0.1.0
  */
-export interface Flow<Name extends string, Fed extends string, T, Packet> {
-  readonly start: To<Fed, T, Packet>
-  readonly edges?: { readonly [K in Name]?: To<Fed, T, Packet> }
+export interface Flow<Name extends string, T> {
+  readonly start: To<Name, T>
+  readonly edges?: { readonly [K in Name]?: To<Name, T> }
 }
 
 /**
- * The flow of a graph. Only the nodes that the state can feed may be led to by an edge.
+ * The flow of a graph, as far as it is about names. What else it may not do is in `CheckFlow`.
  *
  * @category models
  * @since 0.1.0
  */
-export type FlowOf<S extends State.Any, O> = Flow<
-  keyof O & string,
-  // Written out, so that an error lists the names and not an alias.
-  { [K in keyof O & string]: State.Type<S> extends Node.TakenBy<S, O[K]> ? K : never }[keyof O & string],
-  State.Type<S>,
-  Node.SendsTo<S, O>
->
+// Nodes that TypeScript has not inferred, because one of them is in error, may have any names.
+export type FlowOf<S extends State.Any, O> = Flow<unknown extends O ? string : keyof O & string, State.Type<S>>
 
 /**
  * Edges from each node of a list to the next.
@@ -258,8 +252,46 @@ type FanOut<S extends State.Any, O, To> = To extends ReadonlyArray<infer T> ? nu
   : PairConflict<S, O, Owners<S, O, Extract<T, string>>>
   : never
 
-type CheckTo<S extends State.Any, O, To> = [FanOut<S, O, To>] extends [never] ? unknown
-  : State.Problem<FanOut<S, O, To>>
+/** The nodes that a target leads to by name alone. */
+type NamedBy<To> = To extends string ? To
+  : To extends ReadonlyArray<infer T> ? NamedBy<T>
+  : To extends Join<infer T> ? T
+  : To extends Route<any, infer T, any> ? T
+  : never
+
+type Unfed<S extends State.Any, O, To> = Exclude<Extract<NamedBy<To>, keyof O>, Node.Fed<S, O>>
+
+/** Keys of a record that another record lacks, or has with another type. */
+type Lacking<Given, Taken> = Taken extends object ? {
+    [K in keyof Taken]-?: Pick<Given, K & keyof Given> extends Pick<Taken, K> ? never : K
+  }[keyof Taken]
+  : never
+
+type UnfedText<S extends State.Any, O, T> = T extends keyof O
+  ? [Lacking<State.Type<S>, Node.TakenBy<S, O[T]>>] extends [never]
+    ? `node "${T & string}" takes another input than the state: start it by Send`
+  : `node "${T & string}" takes "${
+    & Lacking<State.Type<S>, Node.TakenBy<S, O[T]>>
+    & string}", which the state lacks or has with another type: start it by Send`
+  : never
+
+type PacketsOf<To> = To extends Route<any, any, infer P> ? P : never
+
+/** Sends that bring their targets what these do not take. */
+type WrongSend<S extends State.Any, O, P> = P extends Send.Send<infer N, infer Arg>
+  ? N extends keyof O ? Arg extends Node.TakenBy<S, O[N]> ? never
+    : [Lacking<Arg, Node.TakenBy<S, O[N]>>] extends [never] ? `a Send to "${N & string}" brings another input than it takes`
+    : `a Send to "${N & string}" lacks "${
+      & Lacking<Arg, Node.TakenBy<S, O[N]>>
+      & string}", or brings it with another type`
+  : `a Send leads to "${N & string}", which is no node`
+  : never
+
+type CheckTo<S extends State.Any, O, To> = [Unfed<S, O, To>] extends [never]
+  ? [WrongSend<S, O, PacketsOf<To>>] extends [never]
+    ? [FanOut<S, O, To>] extends [never] ? unknown : State.Problem<FanOut<S, O, To>>
+  : State.Problem<WrongSend<S, O, PacketsOf<To>>>
+  : State.Problem<UnfedText<S, O, Unfed<S, O, To>>>
 
 type CheckEdge<S extends State.Any, O, K, To> = K extends keyof O
   ? [Gone<O[K]> | (O[K] extends Sub<any> ? ParentGoto<ParentOf<O[K]>> : never)] extends [never] ? CheckTo<S, O, To>

@@ -129,10 +129,10 @@ type Replies<Q> = [Q] extends [never] ? State.Problem<NothingAsked> : ReplyFor<Q
  */
 export type Input<S extends State.Any, O, Q extends AnyRequest> =
   | State.PartialInput<S>
-  | Command.Command<Updates<S>, Target<keyof O & string, Node.SendsTo<S, O>>>
+  | Command.Command<Updates<S>, Target<Node.Fed<S, O>, Node.SendsTo<S, O>>>
   | Command.Start<State.Input<S>>
   | ([Q] extends [never] ? never
-    : Command.Resume<ReplyFor<Q>, Updates<S>, Target<keyof O & string, Node.SendsTo<S, O>>>)
+    : Command.Resume<ReplyFor<Q>, Updates<S>, Target<Node.Fed<S, O>, Node.SendsTo<S, O>>>)
   | Command.Continue
 
 /**
@@ -227,8 +227,8 @@ export interface Thread<in out S extends State.Any, in out O, out E, out R, in o
     options?: RunOptions & {
       readonly update?: Updates<S>
       readonly goto?:
-        | Target<keyof O & string, Node.SendsTo<S, O>>
-        | ReadonlyArray<Target<keyof O & string, Node.SendsTo<S, O>>>
+        | Target<Node.Fed<S, O>, Node.SendsTo<S, O>>
+        | ReadonlyArray<Target<Node.Fed<S, O>, Node.SendsTo<S, O>>>
     }
   ) => Effect.Effect<State.Output<S>, RunError<E, Q>, R | Checkpointer>
   /** Goes on where the thread stands. A paused thread reports its requests again. */
@@ -319,7 +319,7 @@ type NodeName<Name extends string> = Name | Command.START | Command.END | "__inp
  * @since 0.1.0
  */
 export interface UpdateOf<S extends State.Any, O> {
-  readonly values: Updates<S> | Command.Command<Updates<S>, Target<keyof O & string, Node.SendsTo<S, O>>> | undefined
+  readonly values: Updates<S> | Command.Command<Updates<S>, Target<Node.Fed<S, O>, Node.SendsTo<S, O>>> | undefined
   readonly asNode?: NodeName<keyof O & string>
 }
 

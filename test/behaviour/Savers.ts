@@ -1,9 +1,10 @@
-/** Behaviour on every saver: each case runs on memory, on a SQLite file and in a Postgres schema of its own. */
+/** Behaviour on every saver: each case runs on memory, on a SQLite file, in a Postgres schema of its own, and encrypted. */
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { it } from "@effect/vitest"
 import { Effect, FileSystem, Layer } from "effect"
 import * as Checkpointer from "superstep/Checkpointer"
 import * as SqlCheckpointer from "superstep/sql/SqlCheckpointer"
+import { encrypted } from "../crypto/keys.ts"
 import { layerPostgres } from "../Postgres.ts"
 
 /** A SQLite saver on a file that is removed with the scope. */
@@ -16,7 +17,8 @@ export const layerSqliteFile = Layer.unwrap(Effect.gen(function*() {
 const savers = [
   ["memory", Checkpointer.layerMemory],
   ["sqlite", layerSqliteFile],
-  ["postgres", layerPostgres]
+  ["postgres", layerPostgres],
+  ["encrypted", encrypted(layerSqliteFile)]
 ] as const
 
 /** Runs a case once on each saver. */

@@ -307,23 +307,18 @@ behaves(
       const thread = graph.thread("t")
       yield* Effect.flip(thread.invoke({ total: 1 }, { after: ["a"] }))
       const stored = yield* rowsOf("t")
-      const cases: ReadonlyArray<readonly [string, string, string | undefined]> = [
-        ["12345", "\"12345\"", "total"],
-        ["\"written\"", "{\"lc\":1,\"type\":\"constructor\"}", "log"],
-        ["{", "", undefined]
+      const cases: ReadonlyArray<readonly [string, string]> = [
+        ["12345", "12346"],
+        ["\"written\"", "{\"lc\":1,\"type\":\"constructor\"}"],
+        ["{", ""]
       ]
-      for (const [from, to, channel] of cases) {
+      for (const [from, to] of cases) {
         const layer = damaging((text) => text.replaceAll(from, to))
         for (const call of [thread.continue(), thread.state(), thread.invoke({}, { pending: "discard" })]) {
           const error = yield* Effect.flip(
             Effect.provide(call as Effect.Effect<unknown, unknown, Checkpointer.Checkpointer>, layer)
           )
-          const found = refused(error)
-          assert.deepStrictEqual(
-            [found.reason, channel === undefined ? undefined : found.channel],
-            ["Decode", channel],
-            from
-          )
+          assert.strictEqual(refused(error).reason, "Decode", from)
         }
       }
       assert.deepStrictEqual([yield* rowsOf("t"), runs], [stored, []])

@@ -3,6 +3,7 @@ import { Effect, Layer, Schema } from "effect"
 import { rmSync } from "node:fs"
 import { join } from "node:path"
 import { Channel, Checkpointer, END, State, StateGraph } from "superstep"
+import { resealedTask } from "../engine/rows.ts"
 import type { Event } from "./Ledger.ts"
 import { type Life, makeWorkshop, read, run, type Stored, type Workshop } from "./Processes.ts"
 
@@ -98,7 +99,7 @@ const layerFaster = Layer.effect(
     ...saver,
     putTasks: (thread, put) => {
       const theirs = put.tasks.filter(({ data }) => data.includes("a mine 0"))
-        .map((row) => ({ ...row, data: row.data.replace("mine", "theirs") }))
+        .map((row) => resealedTask(row, (json) => json.replace("mine", "theirs")))
       return Effect.andThen(saver.putTasks(thread, { ...put, tasks: theirs }), saver.putTasks(thread, put))
     }
   }))

@@ -8,6 +8,7 @@ import { plan } from "../../src/internal/engine/plan.ts"
 import type { Program } from "../../src/internal/engine/program.ts"
 import {
   type Answers,
+  checkpointRow,
   decodeCheckpoint,
   decodeTask,
   emptyPlace,
@@ -20,6 +21,7 @@ import {
 } from "../../src/internal/engine/stored.ts"
 import type { Write } from "../../src/internal/engine/writes.ts"
 import { apply, channel, fed, program, superstep, taskWrites, valueAt } from "./machine.ts"
+import { resealed, resealedTask } from "./rows.ts"
 
 const words = Schema.Array(Schema.String)
 const concat = (
@@ -68,7 +70,7 @@ const stored = (of: Program, outputs: ReadonlyArray<unknown>, before: Place = em
       writesLength: beside.reduce((sum, { data }) => sum + data.length, 0)
     }))
     const id = `c${rows.length}`
-    rows.push({
+    const row: Omit<CheckpointRow, "data"> = {
       id,
       parent: place.id,
       branch: 1,
@@ -77,9 +79,9 @@ const stored = (of: Program, outputs: ReadonlyArray<unknown>, before: Place = em
       createdMillis: 0,
       format,
       isKeyframe: encoded.isKeyframe,
-      data: encoded.data,
       metadata: "{}"
-    })
+    }
+    rows.push(checkpointRow(row, encoded.data))
     tasks.push(...beside)
     place = { ...place, id, checkpoint: next, chain: encoded.chain }
     lives.push(next)
@@ -214,12 +216,14 @@ describe("Law17 what does not read back is refused, and named", () => {
   })
 
   it("Law17 a value that its channel refuses", () => {
-    const text = damaged((row) => ({
-      ...row,
-      data: row.data.replace("[\"last\",5]", "[\"last\",\"five\"]").replace(/\["last",0\]/, "[\"last\",\"zero\"]")
-    }))
+    const text = damaged((row) =>
+      resealed(
+        row,
+        (json) => json.replace("[\"last\",5]", "[\"last\",\"five\"]").replace(/\["last",0\]/, "[\"last\",\"zero\"]")
+      )
+    )
     assert.deepInclude(faultOf(text), { reason: "Decode", channel: "last" })
-    const writes = all.tasks.map((row) => ({ ...row, data: row.data.replace("[\"a\"]", "[1]") }))
+    const writes = all.tasks.map((row) => resealedTask(row, (json) => json.replace("[\"a\"]", "[1]")))
     assert.deepInclude(faultOf(readBack(machine, { ...all, tasks: writes }, last)), {
       reason: "Decode",
       channel: "list"

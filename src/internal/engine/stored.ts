@@ -12,6 +12,7 @@ import { type Checkpoint, initial, liveOf } from "./checkpoint.ts"
 import { emptyCell, fold } from "./fold.ts"
 import { isInputTask } from "./plan.ts"
 import type { Program } from "./program.ts"
+import { lengthOf, seal, unseal } from "./seal.ts"
 import type { Write } from "./writes.ts"
 
 /** What went wrong, and at which channel. */
@@ -192,8 +193,22 @@ export const encodeTask = (
 ): Result.Result<TaskRow, Fault> =>
   Result.map(
     Result.flatMap(taskData(program, record), stringify),
-    (data) => ({ ...at, status: record.status, data })
+    (json) => taskRow({ ...at, status: record.status }, json)
   )
+
+/** Of a result the revision is left out: whether the task paused before says nothing of what it came to. */
+const besideTask = ({ checkpoint, revision, status, task }: Omit<TaskRow, "data">): ReadonlyArray<string> => [
+  checkpoint,
+  task,
+  status,
+  status === "done" ? "" : String(revision)
+]
+
+/** The row of a task. */
+export const taskRow = (row: Omit<TaskRow, "data">, json: string): TaskRow => ({
+  ...row,
+  data: seal(besideTask(row), json)
+})
 
 const GraphsData = Schema.Array(Schema.Tuple([Schema.String, Schema.String]))
 const WritesData = Schema.Array(Schema.Tuple([Schema.String, Schema.Literals([0, 1]), Schema.Json]))
@@ -230,17 +245,40 @@ const StoredCheckpointData = Schema.Struct({
   origin: Schema.optionalKey(Schema.String)
 })
 
-/** Stored text that has the shape it has to have. What does not is a fault, never a default. */
-const shaped = <A>(is: (u: unknown) => u is A, what: string) => (text: string): Result.Result<A, Fault> =>
-  Result.flatMap(
-    parse(text),
-    (data) => is(data) ? Result.succeed(data) : fault("Decode", undefined, `${what} is damaged`)
-  )
+/** Stored text that is what was stored, and has the shape it has to have. What does not is a fault, never a default. */
+const shaped =
+  <A>(is: (u: unknown) => u is A, what: string) =>
+  (beside: ReadonlyArray<string>, text: string): Result.Result<A, Fault> => {
+    const json = unseal(beside, text)
+    const data = json === undefined ? Result.succeed(undefined) : parse(json)
+    return Result.flatMap(
+      data,
+      (data) => is(data) ? Result.succeed(data) : fault("Decode", undefined, `${what} is damaged`)
+    )
+  }
 
 const shapedDone = shaped(Schema.is(DoneData), "the result of a task")
 const shapedPaused = shaped(Schema.is(PausedData), "the pause of a task")
 const shapedFailed = shaped(Schema.is(FailedData), "the failure of a task")
 const shapedCheckpoint = shaped(Schema.is(StoredCheckpointData), "its data")
+
+/** What the data of a checkpoint is sealed with: all of the row but the time, which is in no hash. */
+const besideCheckpoint = (row: Omit<CheckpointRow, "data" | "createdMillis">): ReadonlyArray<string> => [
+  row.id,
+  row.parent ?? "",
+  String(row.branch),
+  String(row.step),
+  row.source,
+  String(row.format),
+  String(row.isKeyframe),
+  row.metadata
+]
+
+/** The row of a checkpoint. */
+export const checkpointRow = (row: Omit<CheckpointRow, "data">, json: string): CheckpointRow => ({
+  ...row,
+  data: seal(besideCheckpoint(row), json)
+})
 
 const answersFrom = (stored: StoredAnswers | undefined): Answers => new Map(stored)
 
@@ -248,19 +286,19 @@ export const decodeTask = (program: Program, row: TaskRow): Result.Result<TaskRe
   switch (row.status) {
     case "done":
       return Result.flatMap(
-        shapedDone(row.data),
+        shapedDone(besideTask(row), row.data),
         ({ graphs = [], writes }) =>
           Result.map(decodeWrites(program, writes), (writes): TaskRecord => ({ status: "done", writes, graphs }))
       )
     case "paused":
-      return Result.map(shapedPaused(row.data), ({ answers, graphs = [], requests }): TaskRecord => ({
+      return Result.map(shapedPaused(besideTask(row), row.data), ({ answers, graphs = [], requests }): TaskRecord => ({
         status: "paused",
         requests,
         answers: answersFrom(answers),
         graphs
       }))
     case "failed":
-      return Result.map(shapedFailed(row.data), ({ answers, error, graphs = [] }): TaskRecord => ({
+      return Result.map(shapedFailed(besideTask(row), row.data), ({ answers, error, graphs = [] }): TaskRecord => ({
         status: "failed",
         error,
         answers: answersFrom(answers),
@@ -545,7 +583,7 @@ class Rebuild {
 
   change(row: CheckpointRow, data: CheckpointData, beside: ReadonlyArray<TaskRow>): Result.Result<void, Fault> {
     this.#merge(data)
-    this.changesLength += row.data.length + rowOverhead + beside.reduce((sum, { data }) => sum + data.length, 0)
+    this.changesLength += lengthOf(row.data) + rowOverhead + beside.reduce((sum, { data }) => sum + data.length, 0)
     const folded = data.folded ?? []
     if (folded.length === 0 && this.origin === "") return Result.succeed(undefined)
     return Result.flatMap(batches(this.program, beside), (groups) => {
@@ -577,7 +615,7 @@ const rebuild = (
       return fault("Format", undefined, `it has format ${row.format}; this version reads up to ${format}`)
     }
     const taken = Result.flatMap(
-      shapedCheckpoint(row.data),
+      shapedCheckpoint(besideCheckpoint(row), row.data),
       (data) => index === 0 ? out.keyframe(data) : out.change(row, data, rows.get(chain[index - 1]!.id) ?? [])
     )
     if (Result.isFailure(taken)) return Result.fail(taken.failure)
@@ -631,7 +669,7 @@ export const decodeCheckpoint = (
             graphs: built.graphs,
             up: built.up,
             origin: built.origin,
-            chain: { keyframeLength: chain[0]!.data.length, changesLength: built.changesLength, folds: built.folds }
+            chain: { keyframeLength: lengthOf(chain[0]!.data), changesLength: built.changesLength, folds: built.folds }
           }))
       )
   )

@@ -17,6 +17,7 @@ import type { Checkpoint } from "../engine/checkpoint.ts"
 import { hash, hashAll } from "../engine/hash.ts"
 import type { Program } from "../engine/program.ts"
 import {
+  checkpointRow,
   decodeCheckpoint,
   decodeTask,
   encodeCheckpoint,
@@ -456,7 +457,7 @@ export class Session {
     encoded: { readonly isKeyframe: boolean; readonly data: string },
     createdMillis: number
   ): CheckpointRow {
-    return {
+    const row = {
       id,
       parent: this.#stored,
       branch: this.run.branch,
@@ -465,9 +466,9 @@ export class Session {
       createdMillis,
       format,
       isKeyframe: encoded.isKeyframe,
-      data: encoded.data,
       metadata: this.#metadata
     }
+    return checkpointRow(row, encoded.data)
   }
 
   #moveTo(checkpoint: CheckpointRow, tasks: ReadonlyArray<TaskRow>): Move {
