@@ -27,6 +27,7 @@ import { freeze, freezeGiven, seal } from "./internal/freeze.ts"
 import type { Arrivals, BinaryOperatorAggregate, Cell, Delta, Finishing, Rule, Topic } from "./internal/rule.ts"
 
 const TypeId = "~superstep/Channel"
+const OverwriteTypeId = "~superstep/Channel/Overwrite"
 
 /**
  * Whether the input of a first run must carry this key, or the channel starts with a value, or it may be empty.
@@ -125,7 +126,19 @@ export class Overwrite<out A> {
   constructor(value: A) {
     this.value = value
   }
+  get [OverwriteTypeId](): typeof OverwriteTypeId {
+    return OverwriteTypeId
+  }
 }
+
+/**
+ * Whether a value is an `Overwrite`. Data from outside never is: it is known by its prototype, whichever copy of the package made it.
+ *
+ * @category guards
+ * @since 0.1.0
+ */
+export const isOverwrite = (u: unknown): u is Overwrite<unknown> =>
+  typeof u === "object" && u !== null && OverwriteTypeId in u && !Object.hasOwn(u, OverwriteTypeId)
 
 /**
  * Replaces the value of a channel that reduces or accumulates.
@@ -498,8 +511,6 @@ const held = (value: unknown): Updated => Result.succeed(Option.some(freeze(valu
 
 const refusal = (channel: string, reason: InvalidUpdateReason, more?: { detail?: string; cause?: unknown }): Updated =>
   Result.fail(new InvalidUpdate({ channel, reason, writers: [], ...more }))
-
-const isOverwrite = (write: unknown): write is Overwrite<unknown> => write instanceof Overwrite
 
 /**
  * Computes the next cell from the writes of one superstep, in task order. Returns the same cell, by reference, when nothing

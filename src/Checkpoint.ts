@@ -110,7 +110,10 @@ export interface Saved {
  */
 export interface Put {
   readonly namespace: string
+  /** Rows beside the head of the place, in the branch. */
   readonly tasks: ReadonlyArray<TaskRow>
+  readonly place: string
+  readonly branch: number
   /** The life of the thread that they belong to. */
   readonly life: string
 }
@@ -132,6 +135,11 @@ export interface Move {
    * no conflict: ids derive from what they name, so another runner has stored the same.
    */
   readonly expected: string | undefined
+  /**
+   * How many finished rows stand beside the expected head, with those of this move, when its writes are what the checkpoint
+   * follows from; none where the whole state is stored.
+   */
+  readonly finished: number | undefined
 }
 
 /**
@@ -154,10 +162,12 @@ export interface Commit extends Move {
  * @category models
  * @since 0.1.0
  */
-export interface PendingRequest {
+export interface PendingRequest<out Tag extends string = string, out Payload = unknown> {
+  /** Names this request in `reply(answer, { id })`. Unique in the thread; other threads may have the same. */
   readonly id: string
-  readonly tag: string
-  readonly payload: unknown
+  readonly tag: Tag
+  /** As it was asked; as its JSON, where the present definition of the tag cannot read it. */
+  readonly payload: Payload
 }
 
 /**
@@ -166,12 +176,12 @@ export interface PendingRequest {
  * @category models
  * @since 0.1.0
  */
-export interface TaskSnapshot {
+export interface TaskSnapshot<out Asked = PendingRequest> {
   readonly id: string
   readonly node: string
   /** The text of the failure that ended it last. */
   readonly error: string | undefined
-  readonly requests: ReadonlyArray<PendingRequest>
+  readonly requests: ReadonlyArray<Asked>
   /** What it wrote, if it is finished: by key, each in order. */
   readonly result: Readonly<Record<string, ReadonlyArray<unknown>>> | undefined
   /** Namespaces of the graphs that run inside it, for `thread.at`. */
@@ -184,12 +194,12 @@ export interface TaskSnapshot {
  * @category models
  * @since 0.1.0
  */
-export interface Snapshot<out Values> {
+export interface Snapshot<out Values, out Asked = PendingRequest> {
   readonly values: Values
   /** Nodes that run next, in task order: a node that was sent to twice stands here twice. */
   readonly next: ReadonlyArray<string>
-  readonly tasks: ReadonlyArray<TaskSnapshot>
-  readonly requests: ReadonlyArray<PendingRequest>
+  readonly tasks: ReadonlyArray<TaskSnapshot<Asked>>
+  readonly requests: ReadonlyArray<Asked>
   readonly checkpoint: string
   readonly parent: string | undefined
   readonly branch: number

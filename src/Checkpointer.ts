@@ -47,19 +47,21 @@ export interface CheckpointerShape {
   /**
    * Stores what tasks have produced. A row that is `done` is kept, and so is one of the same or a later revision: where one
    * stands already, it is returned in place of the new one. Rows are returned in the order given. Fails if the thread has
-   * another life, or none.
+   * another life, or none; and if a new row would stand beside a checkpoint that is not the head: what follows from the rows
+   * there is stored already.
    */
   readonly putTasks: (
     thread: string,
     put: Put
-  ) => Effect.Effect<ReadonlyArray<TaskRow>, CheckpointError | ThreadDeleted>
+  ) => Effect.Effect<ReadonlyArray<TaskRow>, CheckpointError | ThreadConflict | ThreadDeleted>
   /**
    * Stores a checkpoint and moves the head of its place to it, if the head is the expected one, and the same for the graphs inside:
    * all at once, or nothing. A move whose head is in place already, by the same owner, succeeds again; so does one of a graph inside
-   * a task whose checkpoint is stored already.
+   * a task whose checkpoint is stored already. A checkpoint that follows from the finished rows beside the expected head
+   * is refused if others stand there: what is read back would not be what was run.
    *
-   * A commit without a life begins the thread, whose life is then named by its owner: it fails if the thread has begun. What was
-   * stored before the root's first checkpoint is no beginning. Any other commit fails if the thread has another life, or none.
+   * A commit without a life begins the thread, whose life is then named by its owner: it fails if the thread has begun. Any other
+   * commit fails if the thread has another life, or none.
    */
   readonly commit: (
     thread: string,
@@ -83,7 +85,7 @@ type Head = Omit<HeadRow, "life">
 
 /** What the memory layer keeps of one thread. */
 interface Kept {
-  life: string
+  readonly life: string
   readonly checkpoints: Map<string, CheckpointRow>
   /** By namespace: ids in the order in which they were stored. */
   readonly order: Map<string, Array<string>>
@@ -136,15 +138,23 @@ const putTask = (kept: Kept, namespace: string, row: TaskRow): TaskRow => {
   return row
 }
 
+/** Refuses new rows beside a checkpoint that is not the head. */
+const lateIn = (kept: Kept, thread: string, { branch, namespace, place, tasks }: Put): ThreadConflict | undefined => {
+  const found = kept.heads.get(keyOf(String(branch), place))?.id
+  const late = tasks.find((row) => {
+    const present = kept.tasks.get(keyOf(namespace, row.checkpoint))?.get(row.task)
+    return row.checkpoint !== found && (present === undefined || replaces(row, present))
+  })
+  return late === undefined ? undefined : new ThreadConflict({ thread, branch, expected: late.checkpoint, found })
+}
+
 /** Refuses a commit to another life of the thread; `undefined` lets it through. */
 const misplaced = (kept: Kept, thread: string, commit: Commit): ThreadConflict | ThreadDeleted | undefined => {
   const { checkpoint, expected, life, owner } = commit
   if (kept.life === (life ?? owner)) return undefined
-  if (life !== undefined) return new ThreadDeleted({ thread })
-  const found = newest(kept, "")
-  return found === undefined
-    ? undefined
-    : new ThreadConflict({ thread, branch: checkpoint.branch, expected, found: found.id })
+  return life === undefined
+    ? new ThreadConflict({ thread, branch: checkpoint.branch, expected, found: newest(kept, "")?.id })
+    : new ThreadDeleted({ thread })
 }
 
 const headKey = ({ checkpoint, place }: Move): string => keyOf(String(checkpoint.branch), place)
@@ -157,13 +167,30 @@ const isDone = (kept: Kept, move: Move, owner: string): boolean => {
   return head?.id !== expected && place !== "" && kept.checkpoints.has(keyOf(namespace, checkpoint.id))
 }
 
+/** Whether the finished rows beside the expected head are those that the checkpoint follows from. */
+const isFolded = (kept: Kept, { expected, finished, namespace, tasks }: Move): boolean => {
+  if (finished === undefined || expected === undefined) return true
+  const beside = kept.tasks.get(keyOf(namespace, expected)) ?? new Map<string, TaskRow>()
+  const own = tasks.filter(({ checkpoint, status }) => checkpoint === expected && status === "done")
+  const standing = own.map(({ task }) => beside.get(task)).filter((row) => row?.status === "done")
+  const isSame = own.every(({ data, task }) => {
+    const present = beside.get(task)
+    return present?.status !== "done" || present.data === data
+  })
+  let done = own.length - standing.length
+  for (const { status } of beside.values()) if (status === "done") done++
+  return isSame && done === finished
+}
+
 /** Makes a move, or refuses it: then nothing has changed. */
 const tryMove = (kept: Kept, thread: string, move: Move, owner: string): ThreadConflict | undefined => {
   const { checkpoint, expected, namespace, place } = move
   if (isDone(kept, move, owner)) return undefined
   const key = headKey(move)
   const found = kept.heads.get(key)?.id
-  if (found !== expected) return new ThreadConflict({ thread, branch: checkpoint.branch, expected, found })
+  if (found !== expected || !isFolded(kept, move)) {
+    return new ThreadConflict({ thread, branch: checkpoint.branch, expected, found })
+  }
   for (const row of move.tasks) putTask(kept, namespace, row)
   const row = keyOf(namespace, checkpoint.id)
   if (!kept.checkpoints.has(row)) {
@@ -194,7 +221,6 @@ const committed = (kept: Kept, thread: string, commit: Commit): Kept | ThreadCon
     const conflict = tryMove(next, thread, move, commit.owner)
     if (conflict !== undefined) return conflict
   }
-  next.life = commit.life ?? commit.owner
   return next
 }
 
@@ -230,12 +256,13 @@ export const makeMemory: Effect.Effect<CheckpointerShape> = Effect.sync(() => {
         const ids = order.slice(Math.max(0, limit === undefined ? 0 : end - limit), end)
         return ids.toReversed().map((id) => kept!.checkpoints.get(keyOf(namespace, id))!)
       }),
-    putTasks: (thread, { life, namespace, tasks }) =>
-      Effect.suspend(() => {
+    putTasks: (thread, put) =>
+      Effect.suspend((): Effect.Effect<ReadonlyArray<TaskRow>, ThreadConflict | ThreadDeleted> => {
         const kept = threads.get(thread)
-        return kept?.life === life
-          ? Effect.succeed(tasks.map((row) => putTask(kept, namespace, row)))
-          : Effect.fail(new ThreadDeleted({ thread }))
+        if (kept?.life !== put.life) return Effect.fail(new ThreadDeleted({ thread }))
+        const late = lateIn(kept, thread, put)
+        if (late !== undefined) return Effect.fail(late)
+        return Effect.succeed(put.tasks.map((row) => putTask(kept, put.namespace, row)))
       }),
     commit: (thread, commit) =>
       Effect.suspend(() => {

@@ -7,6 +7,7 @@
  */
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
+import { listOf } from "./internal/list.ts"
 import type { Reply } from "./Interrupt.ts"
 import type * as Send from "./Send.ts"
 
@@ -68,8 +69,7 @@ export const isCommand = (u: unknown): u is Any =>
 type Targets = string | Send.Any | ReadonlyArray<string | Send.Any>
 type One<G> = G extends ReadonlyArray<infer T> ? T : G
 
-const targets = (goto: Targets | undefined): ReadonlyArray<string | Send.Any> =>
-  goto === undefined ? [] : Array.isArray(goto) ? goto : [goto as string | Send.Any]
+const targets = (goto: Targets | undefined): ReadonlyArray<string | Send.Any> => listOf<string | Send.Any>(goto)
 
 /**
  * Updates the state and chooses what runs next. `update` is a record, or a list of records when one key is written several times.
@@ -132,7 +132,7 @@ export const resume = <R extends Reply.Any, const G extends Targets = never, U e
   options?: { readonly update?: U; readonly goto?: G }
 ): Resume<R, U, One<G>> =>
   new Resume({
-    replies: Array.isArray(replies) ? replies as ReadonlyArray<R> : [replies as R],
+    replies: listOf<R>(replies),
     update: options?.update ?? {} as U,
     goto: targets(options?.goto) as ReadonlyArray<One<G>>
   })

@@ -134,7 +134,7 @@ const draw = (drawing: Drawing, machine: MachineView, path: ReadonlyArray<string
 
 /**
  * The diagram of a graph. Nodes without edges of their own lead to the end; targets of routes and declared destinations of Commands are
- * conditional edges.
+ * conditional edges. Graphs that a node calls are not in it.
  *
  * @category constructors
  * @since 0.1.0

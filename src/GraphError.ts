@@ -47,7 +47,7 @@ const cures: Record<InvalidUpdateReason, string> = {
   UnknownChannel: "is no channel of this graph",
   UnknownName: "was told of a source it does not wait for",
   InvalidValue: "received a value that its schema refuses",
-  NotAnUpdate: "a node returns a record of updates, a Command, a list of these, or nothing",
+  NotAnUpdate: "brings no update, which is a record of writes, a Command, a list of these, or nothing",
   ReducerFailed: "has a reducer that threw. Reducers are pure: they return a new value and change neither argument",
   InvalidResult: "has a reducer that made a value that the channel's schema refuses",
   MixedRouting:
@@ -63,7 +63,8 @@ const cures: Record<InvalidUpdateReason, string> = {
  */
 export class InvalidUpdate extends Failure("InvalidUpdate")<{
   readonly reason: InvalidUpdateReason
-  readonly channel: string
+  /** None where no channel is at fault: what a node returned is no update, or leads where it may not. */
+  readonly channel?: string | undefined
   /** Names of the nodes that wrote, in task order. Empty where the caller is not known, as in the pure `Channel.update`. */
   readonly writers: ReadonlyArray<string>
   /** What exactly was wrong, when there is more to say. */
@@ -72,8 +73,9 @@ export class InvalidUpdate extends Failure("InvalidUpdate")<{
 }> {
   override get message(): string {
     const writers = list(this.writers)
-    const by = writers === "" ? "" : ` (written by ${writers})`
     const detail = this.detail === undefined ? "" : say`: ${this.detail}`
+    if (this.channel === undefined) return say`from ${writers}: ${cures[this.reason]}${detail}`
+    const by = writers === "" ? "" : ` (written by ${writers})`
     return say`at key "${this.channel}": ${cures[this.reason]}${by}${detail}`
   }
 }
@@ -247,29 +249,35 @@ export class NoParentGraph extends Failure("NoParentGraph")<{
 export class ConcurrentCall extends Failure("ConcurrentCall")<{
   readonly kind: "ask" | "graph"
   readonly node: string
-  readonly name: string
+  /** The tag of the question, or the name of the graph. */
+  readonly called: string
 }> {
   override get message(): string {
-    const what = this.kind === "ask" ? say`asks "${this.name}"` : say`calls graph "${this.name}"`
+    const what = this.kind === "ask" ? say`asks "${this.called}"` : say`calls graph "${this.called}"`
     return say`node "${this.node}" ${what} from a second fiber. Give each call a key, so that it keeps its place on resume`
   }
 }
 
 /**
- * One task called a graph twice under one key. A call that failed or paused may be made again.
+ * One task called a graph twice under one key, or asked twice under one key. A call that failed or paused may be made again, and what has
+ * no answer yet may be asked again, with the same payload.
  *
  * @category errors
  * @since 0.1.0
  */
 export class DuplicateKey extends Failure("DuplicateKey")<{
+  readonly kind: "ask" | "graph"
   readonly node: string
-  /** The graph that is called the second time. */
-  readonly name: string
+  /** What comes the second time: the tag of the question, or the name of the graph. */
+  readonly called: string
   readonly key: string
 }> {
   override get message(): string {
-    return say`node "${this.node}" calls graph "${this.name}" with the key ${quoted(this.key)} of another call. ` +
-      "Give each call of a task a key of its own"
+    return this.kind === "ask"
+      ? say`node "${this.node}" asks "${this.called}" with the key ${quoted(this.key)} of another question. ` +
+        "Give each question of a task a key of its own"
+      : say`node "${this.node}" calls graph "${this.called}" with the key ${quoted(this.key)} of another call. ` +
+        "Give each call of a task a key of its own"
   }
 }
 
@@ -315,10 +323,11 @@ export class InterruptMismatch extends Data.TaggedError("InterruptMismatch")<{
  */
 export class ReplayMismatch extends Failure("ReplayMismatch")<{
   readonly node: string
-  readonly name: string
+  /** The name of the graph. */
+  readonly called: string
 }> {
   override get message(): string {
-    return say`node "${this.node}" called "${this.name}" with one input, and on resume calls it at the same place with another. ` +
+    return say`node "${this.node}" called "${this.called}" with one input, and on resume calls it at the same place with another. ` +
       "What a node does before it pauses has to be the same each time, or needs a key of its own"
   }
 }
@@ -349,7 +358,8 @@ export class CheckpointError extends Data.TaggedError("CheckpointError")<{
 }
 
 /**
- * Another runner committed to this branch of the thread first. Nothing of this run's superstep is stored.
+ * Another runner was faster: it committed to this branch of the thread, or stored another result, answer or Command beside the same
+ * head. Nothing of this run's superstep is stored.
  *
  * @category errors
  * @since 0.1.0
@@ -361,8 +371,11 @@ export class ThreadConflict extends Data.TaggedError("ThreadConflict")<{
   readonly found: string | undefined
 }> {
   override get message(): string {
-    return say`thread "${this.thread}" moved on in branch ${this.branch}: expected head ${this.expected ?? "none"}, ` +
-      say`found ${this.found ?? "none"}. Another run committed first; read the state and decide again`
+    const cure = "Another run was faster; read the state and decide again"
+    return this.expected === this.found
+      ? say`thread "${this.thread}" has got another result, answer or Command at head ${this.found ?? "none"}. ` + cure
+      : say`thread "${this.thread}" moved on in branch ${this.branch}: expected head ${this.expected ?? "none"}, ` +
+        say`found ${this.found ?? "none"}. ` + cure
   }
 }
 
@@ -391,22 +404,35 @@ export class UnknownThread extends Data.TaggedError("UnknownThread")<{ readonly 
 }
 
 /**
- * The thread exists, the checkpoint, namespace or subgraph in it does not.
+ * The thread exists, the checkpoint or the graph in it does not.
  *
  * @category errors
  * @since 0.1.0
  */
 export class UnknownCheckpoint extends Data.TaggedError("UnknownCheckpoint")<{
   readonly thread: string
+  /** None where there is no graph at the path. */
   readonly checkpoint: string | undefined
   readonly path: ReadonlyArray<string>
+  /** Where there is no graph at the path: the paths at which there is one. */
+  readonly paths?: ReadonlyArray<ReadonlyArray<string>> | undefined
 }> {
   override get message(): string {
-    const path = each(this.path, shown).join("|")
-    const at = path === "" ? "" : ` at ${path}`
-    return say`thread "${this.thread}" has no checkpoint ${this.checkpoint ?? ""}${at}`
+    const at = pathText(this.path)
+    if (this.checkpoint !== undefined) {
+      return say`thread "${this.thread}" has no checkpoint ${this.checkpoint}${at === "[]" ? "" : ` at ${at}`}`
+    }
+    const paths = each(this.paths ?? [], pathText)
+    if (paths.includes(at)) {
+      return say`thread "${this.thread}" has a graph at ${at} that a node calls: say which, at(${at}, graph)`
+    }
+    const there = paths.length === 0 ? "no graph inside it has run" : `there are graphs at ${paths.join(", ")}`
+    return say`thread "${this.thread}" has no graph at ${at}; ${there}`
   }
 }
+
+/** A path as it is written in code. */
+const pathText = (path: ReadonlyArray<string>): string => `[${each(path, quoted).join(", ")}]`
 
 /**
  * A node name that the graph does not have, given to `update` or a breakpoint.

@@ -13,6 +13,7 @@ import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import type * as Result from "effect/Result"
 import type { AnySchema } from "./Channel.ts"
+import type { PendingRequest } from "./Checkpoint.ts"
 import type { ThreadError } from "./GraphError.ts"
 import { each, say } from "./internal/say.ts"
 import { Running } from "./Running.ts"
@@ -33,7 +34,7 @@ export interface Interrupt<Tag extends string, Payload extends AnySchema, Answer
   readonly answer: Answer
   /**
    * Asks, and waits for the answer. Several asks of one tag in a node are told apart by their order; asks from several
-   * fibers need a `key`.
+   * fibers need a `key`, which no other question of the tag has in the node.
    */
   ask(payload: Payload["Type"], options?: { readonly key?: string }): Effect.Effect<
     Answer["Type"],
@@ -81,7 +82,7 @@ export type Answer<I extends Any> = I["answer"]["Type"]
  */
 export class Request<out Tag extends string, out Payload, out Answer> extends Data.TaggedError("InterruptRequest")<{
   readonly tag: Tag
-  /** Names this request in `reply(answer, { id })`. */
+  /** Names this request in `reply(answer, { id })`. Unique in its thread; other threads may have the same. */
   readonly id: string
   readonly payload: Payload
   readonly "~answer"?: Answer
@@ -152,6 +153,14 @@ export const isReply = (u: unknown): u is Reply.Any => {
 export type ReplyFor<Q> = Q extends Request<infer Tag, unknown, infer Answer> ? Reply<Tag, Answer> : never
 
 /**
+ * The given requests as `thread.state` shows them.
+ *
+ * @category type extractors
+ * @since 0.1.0
+ */
+export type PendingFor<Q> = Q extends Request<infer Tag, infer Payload, unknown> ? PendingRequest<Tag, Payload> : never
+
+/**
  * Whether a graph that can ask this can pause.
  *
  * @category type extractors
@@ -172,7 +181,9 @@ export class GraphInterrupt<out Q extends AnyRequest> extends Data.TaggedError("
 }> {
   override get message(): string {
     const asked = each(this.requests, (request) => say`"${request?.tag}" (${request?.id})`).join(", ")
-    return `the run waits for an answer to ${asked}`
+    return this.thread === undefined
+      ? `the run waits for an answer to ${asked}, and has no thread to wait on: run the graph on one, .thread(id)`
+      : `the run waits for an answer to ${asked}`
   }
 }
 

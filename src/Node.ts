@@ -9,6 +9,7 @@ import type * as Effect from "effect/Effect"
 import type { AnySchema } from "./Channel.ts"
 import type * as Command from "./Command.ts"
 import type { EngineError, NodeTimeout } from "./GraphError.ts"
+import { listOf } from "./internal/list.ts"
 import * as Policy from "./Policy.ts"
 import type * as Send from "./Send.ts"
 import type * as State from "./State.ts"
@@ -134,7 +135,7 @@ interface Options<I, E> {
 }
 
 /**
- * Makes a node. With `onError`, a typed failure that no retry is left for is handed to it, with the input; what it returns
+ * Makes a node. `run` gives an Effect of an update, or the update itself. With `onError`, a typed failure that no retry is left for is handed to it, with the input; what it returns
  * stands for the node's output, but the node's own edges do not fire: it routes with a `Command`.
  *
  * @category constructors
@@ -163,9 +164,7 @@ export const make: {
   const config: Config = {
     input: options.input,
     run,
-    retry: options.retry === undefined ? undefined : Array.isArray(options.retry)
-      ? options.retry as ReadonlyArray<Policy.Retry>
-      : [options.retry as Policy.Retry],
+    retry: options.retry === undefined ? undefined : listOf(options.retry as Policy.Retries),
     timeout: options.timeout === undefined ? undefined : Policy.timeout(options.timeout),
     cache: options.cache as Policy.Cache | undefined,
     defer: options.defer ?? false,

@@ -100,7 +100,7 @@ export interface Timeout {
 export type TimeoutInput = Duration.Input | { readonly attempt?: Duration.Input; readonly idle?: Duration.Input }
 
 /**
- * A duration in milliseconds, which has to be longer than nothing.
+ * A duration in milliseconds, which has to be longer than nothing and to come to an end.
  *
  * @category constructors
  * @since 0.1.0
@@ -110,6 +110,7 @@ export const positiveMillis = (what: string, input: Duration.Input): number => {
   if (Option.isNone(duration)) throw new Error(`${what} must be a duration, such as "5 seconds" or milliseconds`)
   const millis = Duration.toMillis(duration.value)
   if (!(millis > 0)) throw new Error(`${what} must be longer than 0 ms`)
+  if (millis === Infinity) throw new Error(`${what} must be finite: leave it out for none`)
   return millis
 }
 
@@ -150,7 +151,8 @@ export interface Cache<in Input = unknown> {
 /**
  * Lets a stored result stand for a run on an equal input. Needs the `NodeCache` service where the graph runs. Results are shared by the
  * runs of this very graph in this process; nodes that give the same `id`, which names what is computed and its version, share theirs
- * everywhere. Pauses, failures and what rests on an answer are never kept.
+ * everywhere. Pauses, failures, what rests on an answer and what is written to untracked keys are never kept. A node that reads untracked
+ * keys needs a `key`, since nothing that is stored tells their values apart: without, the definition of its graph is refused.
  *
  * @category constructors
  * @since 0.1.0

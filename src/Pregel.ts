@@ -13,7 +13,9 @@ import type * as Command from "./Command.ts"
 import type * as Event from "./Event.ts"
 import type { EngineError, Steering } from "./GraphError.ts"
 import { lowerPregel, type PregelNode } from "./internal/engine/lower.ts"
+import type { INPUT_NODE } from "./internal/engine/program.ts"
 import { type MachineView, type NodeView, view, type WriterView } from "./internal/engine/view.ts"
+import { listOf } from "./internal/list.ts"
 import { entry } from "./internal/runtime/entry.ts"
 import { graphOptions } from "./internal/runtime/options.ts"
 import type { AnyRequest, Asks, CanPause } from "./Interrupt.ts"
@@ -72,15 +74,11 @@ export const node = <In, A, E = never, R = never>(options: {
 }): Node<A, E, R> => ({
   [NodeTypeId]: undefined as never,
   erased: {
-    subscribe: typeof options.subscribe === "string" ? [options.subscribe] : options.subscribe,
+    subscribe: listOf(options.subscribe),
     read: options.read ?? options.subscribe,
     run: options.run as (input: unknown) => unknown,
     write: writes(options.write),
-    retry: options.retry === undefined
-      ? []
-      : Array.isArray(options.retry)
-      ? options.retry as ReadonlyArray<Policy.Retry>
-      : [options.retry as Policy.Retry],
+    retry: listOf(options.retry as Policy.Retries | undefined),
     timeout: options.timeout === undefined ? undefined : Policy.timeout(options.timeout),
     cache: options.cache as Policy.Cache | undefined
   }
@@ -89,8 +87,9 @@ export const node = <In, A, E = never, R = never>(options: {
 const whole = (result: unknown): unknown => result
 
 const writes = (write: Write): PregelNode["write"] => {
-  if (typeof write === "string") return [{ channel: write, map: whole }]
-  if (Array.isArray(write)) return (write as ReadonlyArray<string>).map((channel) => ({ channel, map: whole }))
+  if (typeof write === "string" || Array.isArray(write)) {
+    return listOf<string>(write).map((channel) => ({ channel, map: whole }))
+  }
   return Object.entries(write as Readonly<Record<string, (result: unknown) => unknown>>).map(([channel, map]) => ({
     channel,
     map
@@ -140,10 +139,10 @@ export interface Wired<C extends State.Fields, In, Out> extends State.Any {
 type Shown<C extends State.Fields, A> = { readonly [K in keyof A]: Wired<C, never, never>["Update"] }
 
 /** As whom a machine is updated: as a node, as its input, or as its end. */
-type Acting<Name extends string> = Name | "__input__" | Command.END
+type Acting<Name extends string> = Name | typeof INPUT_NODE | Command.END
 
 /** What somebody is taken to have brought: a node its result. */
-type Brought<A, In, K> = K extends keyof A ? A[K] : K extends "__input__" ? In : never
+type Brought<A, In, K> = K extends keyof A ? A[K] : K extends typeof INPUT_NODE ? In : never
 
 /**
  * The durable handle on one thread of a machine. `A` are the results of its nodes.

@@ -5,7 +5,8 @@
  *
  * @since 0.1.0
  */
-import * as Duration from "effect/Duration"
+import type * as Duration from "effect/Duration"
+import * as Policy from "./Policy.ts"
 
 const TypeId = "~superstep/Send"
 
@@ -57,9 +58,6 @@ export const make = <const Node extends string, Arg>(
 ): Send<Node, Arg> => {
   const timeoutMillis = options?.timeout === undefined
     ? undefined
-    : Duration.toMillis(Duration.fromInputUnsafe(options.timeout))
-  if (timeoutMillis !== undefined && !(timeoutMillis > 0)) {
-    throw new Error(`Send.make("${node}"): a timeout must be longer than 0 ms`)
-  }
+    : Policy.positiveMillis(`Send.make("${node}"): a timeout`, options.timeout)
   return Object.assign(Object.create(Proto), { node, arg, timeoutMillis }) as Send<Node, Arg>
 }

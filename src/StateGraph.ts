@@ -101,10 +101,12 @@ type CheckSub<S extends State.Any, O, K extends keyof O, Up> = [WrongUp<S, Up>] 
 type CheckBoth<S extends State.Any, O, K, U, G> = unknown extends CheckWrite<S, K, U> ? CheckGoto<S, O, K, G>
   : CheckWrite<S, K, U>
 
+type IsPromise<A> = [A] extends [never] ? false : [A] extends [Promise<any>] ? unknown extends A ? false : true : false
+
 // A body that TypeScript has not inferred, because of an error in another node, is left alone.
 type Check<S extends State.Any, O, K extends keyof O> = unknown extends O[K] ? unknown
   : O[K] extends Sub<infer Up> ? CheckSub<S, O, K, Up>
-  : Out<O[K]> extends Promise<any> ?
+  : IsPromise<Out<O[K]>> extends true ?
     State.Problem<`node "${K & string}" returns a Promise; wrap it in Effect.promise or Effect.tryPromise`>
   : O[K] extends Effect.Effect<any, any, any> | object | void | null ? CheckBoth<S, O, K, Written<O[K]>, Gone<O[K]>>
   : State.Problem<`node "${K & string}" returns neither an Effect nor an update`>
@@ -279,18 +281,23 @@ type PacketsOf<To> = To extends Route<any, any, infer P> ? P : never
 
 /** Sends that bring their targets what these do not take. */
 type WrongSend<S extends State.Any, O, P> = P extends Send.Send<infer N, infer Arg>
-  ? N extends keyof O ? Arg extends Node.TakenBy<S, O[N]> ? never
-    : [Lacking<Arg, Node.TakenBy<S, O[N]>>] extends [never] ? `a Send to "${N & string}" brings another input than it takes`
+  ? N extends keyof O ? [Arg] extends [Node.TakenBy<S, O[N]>] ? never
+    : [Lacking<Arg, Node.TakenBy<S, O[N]>>] extends [never] ?
+      `a Send to "${N & string}" brings another input than it takes`
     : `a Send to "${N & string}" lacks "${
       & Lacking<Arg, Node.TakenBy<S, O[N]>>
       & string}", or brings it with another type`
   : `a Send leads to "${N & string}", which is no node`
   : never
 
-type CheckTo<S extends State.Any, O, To> = [Unfed<S, O, To>] extends [never]
-  ? [WrongSend<S, O, PacketsOf<To>>] extends [never]
-    ? [FanOut<S, O, To>] extends [never] ? unknown : State.Problem<FanOut<S, O, To>>
-  : State.Problem<WrongSend<S, O, PacketsOf<To>>>
+// Where a flow has another error, its type is the widest one: nothing more is said of it.
+type IsWidest<To> = [ReadonlyArray<any> | Join<any> | Route<any, any, any>] extends [To] ? true : false
+
+type CheckTo<S extends State.Any, O, To> = IsWidest<To> extends true ? unknown
+  : [Unfed<S, O, To>] extends [never] ?
+    [WrongSend<S, O, PacketsOf<To>>] extends [never]
+      ? [FanOut<S, O, To>] extends [never] ? unknown : State.Problem<FanOut<S, O, To>>
+    : State.Problem<WrongSend<S, O, PacketsOf<To>>>
   : State.Problem<UnfedText<S, O, Unfed<S, O, To>>>
 
 type CheckEdge<S extends State.Any, O, K, To> = K extends keyof O
@@ -353,8 +360,11 @@ type UpOf<S extends State.Any> = {
   ]
 }
 
+/** An input as it comes from a state, or in a Send: a key that may be left out may be empty there. */
+type Feed<I> = { readonly [K in keyof I]: {} extends Pick<I, K> ? I[K] | undefined : I[K] }
+
 /**
- * A graph. It is a node of any graph whose state can feed it.
+ * A graph. It is a node of any graph: led to by edges where the state can feed it, and started by Sends.
  *
  * @category models
  * @since 0.1.0
@@ -362,7 +372,7 @@ type UpOf<S extends State.Any> = {
 export interface StateGraph<in out S extends State.Any, in out O, out E, out R, in out Q extends AnyRequest>
   extends Pipeable.Pipeable
 {
-  (state: any): Effect.Effect<State.Output<S>, E, R | Asks<Q>> & Node.Takes<State.Input<S>> & Sub<UpOf<S>>
+  (state: any): Effect.Effect<State.Output<S>, E, R | Asks<Q>> & Node.Takes<Feed<State.Input<S>>> & Sub<UpOf<S>>
   readonly [TypeId]: typeof TypeId
   readonly name: string
   readonly state: S
@@ -436,7 +446,7 @@ export interface Nodes<in out S extends State.Any, out O> {
 
 /**
  * Declares the nodes of a graph by name. A node is a function from the state to an Effect of its update, or to the update itself; a
- * `Node`; or another graph.
+ * `Node`; or another graph. A name is part of the places of what runs inside its tasks: it holds none of `|`, `:` and `~`.
  *
  * @category constructors
  * @since 0.1.0
@@ -469,7 +479,7 @@ const callInside = (
       const attempt = running as Attempt
       const place = key === undefined ? attempt.nextCall(fiber.id) : `@${key}`
       if (place === undefined) {
-        attempt.pad.failure ??= new ConcurrentCall({ kind: "graph", node: attempt.node, name: program.name })
+        attempt.pad.failure ??= new ConcurrentCall({ kind: "graph", node: attempt.node, called: program.name })
         return Effect.fail(attempt.pad.failure)
       }
       const call = () => attempt.nest({ program, persistence, input, key: place })
@@ -485,7 +495,8 @@ const callInside = (
               return Effect.fail(exit.error)
             case "Paused":
               attempt.pad.note(exit, key)
-              return Effect.fail(exit.asked[0]?.request ?? exit.mismatches[0])
+              // Answers that are void, and nothing else: that is for the one who gave them.
+              return exit.asked.length === 0 ? attempt.halt : Effect.fail(exit.asked[0]!.request)
           }
         }
       )
@@ -504,15 +515,16 @@ export const make = <S extends State.Any, O, const F extends FlowOf<S, O>>(
   options?: Options<NoInfer<Node.FailureOf<ErrorOf<O[keyof O]>>>>
 ): GraphOf<S, O> => {
   const { bodies, state } = nodes
+  const said = graphOptions(options)
   const program = lower({
     name,
     state,
     bodies: bodies as any,
     flow: flow as any,
-    options: graphOptions(options),
+    options: said,
     subgraph: subgraphOf
   })
-  const persistence = options?.persistence ?? "call"
+  const { persistence } = said
   const self = () =>
     Effect.die(new Error(`graph "${name}" is a node only inside another graph; use invoke, thread or call`))
   Object.defineProperty(self, "name", { value: name })

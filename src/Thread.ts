@@ -26,7 +26,8 @@ import type {
   UnknownRoute,
   UnknownThread
 } from "./GraphError.ts"
-import type { Program } from "./internal/engine/program.ts"
+import type { INPUT_NODE, Program } from "./internal/engine/program.ts"
+import { listOf } from "./internal/list.ts"
 import { forkInside } from "./internal/runtime/inside.ts"
 import { type At, history, type HistoryFilter, locate, snapshot } from "./internal/runtime/inspect.ts"
 import {
@@ -56,7 +57,7 @@ import { eventStream } from "./internal/runtime/stream.ts"
 import type { Erased } from "./internal/runtime/task.ts"
 import { type Begin, checkThread, runThread, type ThreadOptions } from "./internal/runtime/thread.ts"
 import { fork, type Update, update } from "./internal/runtime/update.ts"
-import type { AnyRequest, GraphInterrupt, Reply, ReplyFor } from "./Interrupt.ts"
+import type { AnyRequest, GraphInterrupt, PendingFor, Reply, ReplyFor } from "./Interrupt.ts"
 import type * as Node from "./Node.ts"
 import type * as Policy from "./Policy.ts"
 import type * as State from "./State.ts"
@@ -216,7 +217,10 @@ export interface Thread<in out S extends State.Any, in out O, out E, out R, in o
     input: State.PartialInput<S> | (V & NoInfer<CheckSteer<S, O, V>>),
     options?: RunOptions & { readonly pending?: "fail" | "discard" }
   ) => Effect.Effect<State.Output<S>, RunError<E, Q>, R | Checkpointer>
-  /** Idempotent: a new thread runs, an unfinished one goes on, a finished one gives its result. Another `key` is another piece of work. */
+  /**
+   * Idempotent: a new thread runs, an unfinished one goes on, a finished one gives its result. Another `key` is another piece of work; without
+   * one, a thread that exists ignores the input.
+   */
   readonly start: (
     input: State.Input<S>,
     options?: RunOptions & { readonly key?: string }
@@ -246,11 +250,11 @@ export interface Thread<in out S extends State.Any, in out O, out E, out R, in o
   /** What the thread holds, at its head or at a checkpoint. At the head, with what finished tasks of an unfinished superstep have written. */
   readonly state: (
     options?: { readonly checkpoint?: string }
-  ) => Effect.Effect<Snapshot<State.Type<S>>, StateError, Checkpointer>
+  ) => Effect.Effect<Snapshot<State.Type<S>, PendingFor<Q>>, StateError, Checkpointer>
   /** What the thread held, newest first. */
   readonly history: (
     filter?: HistoryFilter
-  ) => Effect.Effect<ReadonlyArray<Snapshot<State.Type<S>>>, HistoryError, Checkpointer>
+  ) => Effect.Effect<ReadonlyArray<Snapshot<State.Type<S>, PendingFor<Q>>>, HistoryError, Checkpointer>
   /**
    * Updates the thread as if `asNode` had returned the values: its edges lead on, what else was left to run stays so. Without `asNode`, the node
    * that ran last; without values either, nothing changes but that what is left is asked anew. Off a head, a branch opens. Gives the
@@ -275,7 +279,7 @@ export interface Thread<in out S extends State.Any, in out O, out E, out R, in o
    */
   readonly at: (path: ReadonlyArray<string>, called?: CalledGraph) => Part
   /** Removes everything that is stored of the thread. */
-  readonly delete: Effect.Effect<void, CheckpointError, Checkpointer>
+  readonly delete: Effect.Effect<void, CheckpointError | InvalidArgument, Checkpointer>
 }
 
 /**
@@ -310,7 +314,7 @@ export type ForkError = HistoryError | ThreadConflict | ThreadDeleted
  */
 export type UpdateError = ForkError | InvalidUpdate | UnknownRoute | UnknownNode | AmbiguousUpdate
 
-type NodeName<Name extends string> = Name | Command.START | Command.END | "__input__"
+type NodeName<Name extends string> = Name | Command.START | Command.END | typeof INPUT_NODE
 
 /**
  * One of several updates of a thread.
@@ -355,13 +359,11 @@ export interface Part {
   ) => Effect.Effect<string, UpdateError, Checkpointer>
 }
 
-const listOf = (given: unknown): ReadonlyArray<unknown> =>
-  given === undefined ? [] : Array.isArray(given) ? given as ReadonlyArray<unknown> : [given]
-
 const resumeOf = (replies: unknown, said: { readonly update?: unknown; readonly goto?: unknown }): Told<Begin> =>
   Result.map(readable("replies", [replies, said]), (): Begin => ({
     _tag: "Resume",
-    replies: Array.isArray(replies) ? replies as ReadonlyArray<unknown> : [replies],
+    // `undefined` is no reply: it is refused as one.
+    replies: replies === undefined ? [replies] : listOf(replies),
     update: said.update ?? {},
     goto: listOf(said.goto)
   }))

@@ -1043,3 +1043,25 @@ behaves("G4 a node that changes its state in place fails, and the state is as it
     assert.match(String(untyped(exit).cause), /TypeError/)
     assert.deepStrictEqual((yield* graph.thread("t").state()).values, { list: [{ n: 1 }] })
   }))
+
+it("an Overwrite is known by its prototype, whichever copy of the package made it, and data never is one", () => {
+  class Copy {
+    readonly _tag = "Overwrite"
+    readonly value = ["a"]
+    get ["~superstep/Channel/Overwrite"]() {
+      return "~superstep/Channel/Overwrite"
+    }
+  }
+  assert.isTrue(Channel.isOverwrite(Channel.overwrite(["a"])))
+  assert.isTrue(Channel.isOverwrite(new Copy()))
+  const forged = JSON.parse(JSON.stringify({ _tag: "Overwrite", value: 1, "~superstep/Channel/Overwrite": "x" }))
+  for (const other of [forged, JSON.parse(JSON.stringify(Channel.overwrite(1))), [], null, undefined, "Overwrite", 1]) {
+    assert.isFalse(Channel.isOverwrite(other))
+  }
+  const { rule } = Channel.append(Schema.String)
+  const cell = Option.some(["before"])
+  assert.deepStrictEqual(
+    Channel.update("key", rule, cell, [["b"], new Copy()]),
+    Result.succeed(Option.some(["a", "b"]))
+  )
+})

@@ -5,8 +5,8 @@ import { GraphError, Interrupt } from "superstep"
 
 const names = [
   "reason channel writers detail cause from value allowed limit next keys node arrived missing kind nodes timeoutMillis",
-  "elapsedMillis when graph update goto name tag answered now thread checkpoint branch expected found path requests",
-  "id pending argument commands"
+  "elapsedMillis when graph update goto tag answered now thread checkpoint branch expected found path requests",
+  "id pending argument commands called key paths"
 ].join(" ").split(" ")
 
 type Class = new(fields: object) => { readonly _tag: string; readonly message: string }
@@ -67,6 +67,39 @@ describe("errors", () => {
       fc.property(fc.constantFrom(...classes), fc.dictionary(fc.constantFrom(...names), hostile), (Class, fields) => {
         assert.isString(new Class(fields).message)
       })
+    )
+  })
+
+  it("an error that says what was called prints under its own name", () => {
+    const at = { node: "node", called: "inner" }
+    const errors = [
+      new GraphError.ConcurrentCall({ ...at, kind: "graph" }),
+      new GraphError.ConcurrentCall({ ...at, kind: "ask" }),
+      new GraphError.DuplicateKey({ ...at, kind: "graph", key: "k" }),
+      new GraphError.DuplicateKey({ ...at, kind: "ask", key: "k" }),
+      new GraphError.ReplayMismatch(at)
+    ]
+    for (const error of errors) {
+      assert.strictEqual(error.name, error._tag)
+      assert.match(String(error), new RegExp(`^${error._tag}: node "node" .*"inner"`))
+    }
+  })
+
+  it("an update that no channel is at fault for names who made it, and no key", () => {
+    const said = (error: ConstructorParameters<typeof GraphError.InvalidUpdate>[0]) =>
+      new GraphError.InvalidUpdate(error).message
+    assert.strictEqual(
+      said({ reason: "MixedRouting", writers: ["a"] }),
+      "from \"a\": has edges and returned a Command that goes somewhere. A node has one kind of routing: drop its edges, " +
+        "or the goto"
+    )
+    assert.strictEqual(
+      said({ reason: "NotAnUpdate", writers: ["a"], detail: "got number" }),
+      "from \"a\": brings no update, which is a record of writes, a Command, a list of these, or nothing: got number"
+    )
+    assert.match(
+      said({ reason: "UnknownChannel", channel: "k", writers: ["a"] }),
+      /^at key "k": .* \(written by "a"\)$/
     )
   })
 

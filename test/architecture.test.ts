@@ -91,6 +91,7 @@ const layers: ReadonlyArray<ReadonlyArray<string>> = [
     "internal/codec",
     "internal/fit",
     "internal/freeze",
+    "internal/list",
     "internal/promise",
     "internal/rule",
     "internal/same",
@@ -105,7 +106,7 @@ const layers: ReadonlyArray<ReadonlyArray<string>> = [
 ]
 
 /** Beside the layers: they use public modules, and nobody uses them. */
-const aside = ["sql/", "crypto/", "testing/", "cli/", "server/", "studio/", "cluster/"]
+const aside = ["sql/", "crypto/", "langgraph/", "testing/", "cli/", "server/", "studio/", "cluster/"]
 
 const belongsTo = (path: string, names: ReadonlyArray<string>): boolean =>
   names.some((name) => name.endsWith("/") ? path.startsWith(name) : path === `${name}.ts`)

@@ -64,10 +64,17 @@
 #define BROUGHT_FITS(old_status, is_same) (old_status != DONE || is_same)
 #endif
 
+/* As many rows are done beside the expected head as the checkpoint is made of: a Command that came meanwhile is one more. */
+#ifdef MUTANT_ROWS_UNCOUNTED
+#define COMMIT_FITS_ROWS(done, finished) (1)
+#else
+#define COMMIT_FITS_ROWS(done, finished) (done == finished)
+#endif
+
 /* Which tasks an attempt runs, by the rows that it has read: not those that are done, nor those that wait for an answer. */
 #define TASK_RUNS(status, answer) (status == NONE || status == FAILED || (status == PAUSED && answer != 0))
 
-/* An answer that was put and does not stand came too late: its attempt ends before anything runs. */
+/* An answer or a Command that was put and does not stand came too late: its attempt ends before anything runs. */
 #ifdef MUTANT_ANSWER_UNCHECKED
 #define ANSWER_IS_TAKEN(given, stands) (1)
 #else
@@ -80,27 +87,25 @@
 
 #ifdef TRACE
 /* A recorded run: checkpoints and tasks are numbered as they come. */
-#define IDS 32
 #define TASKS 4
 #define SLOTS 128
 #define WRITERS 64
 #define SLOT(id, task) ((id) * TASKS + (task))
+#define SUPERSTEPS 32
+#define SUPERSTEP(id) id
+#define ROW_COUNT(id) TASKS
 
 #else
+#ifdef COMMAND
+/* Two tasks, and the place of a Command from outside. */
+#define TASKS 3
+#endif
 #ifndef TASKS
 #define TASKS 2
 #endif
-#ifndef CRASHES
-#define CRASHES 1
-#endif
-#ifndef FAILURES
-#define FAILURES 1
-#endif
-#ifndef DELETES
-#define DELETES 1
-#endif
-#ifndef LOST
-#define LOST 1
+/* How much may happen: a process dies, a node fails, the answer of storage is lost, the thread is deleted (once), a Command comes. */
+#ifndef FAULTS
+#define FAULTS 2
 #endif
 #define WRITERS 2
 
@@ -118,21 +123,31 @@
 #if TASKS == 2
 #define MIDDLE 4
 #define END 8
-#define IDS 16
 #define SLOTS 6
 #else
 #define MIDDLE 8
 #define END 16
-#define IDS 32
 #define SLOTS 11
 #endif
-#define WIDTH(id) (id == INPUT -> TASKS : 1)
+/* The superstep that starts from a checkpoint, how many rows and tasks it can have, and how many rows led from it to another. */
+#define SUPERSTEPS 3
+#define SUPERSTEP(id) ((id >= INPUT) + (id >= MIDDLE))
+#define ROW_COUNT(id) (id == INPUT -> TASKS : 1)
+#ifdef COMMAND
+#define WIDTH(id) (id == INPUT -> TASKS - 1 : 1)
+#define FINISHED(expected, id) (expected == 0 -> UNCOUNTED : (expected == INPUT -> TASKS - 1 + WRITTEN(id, TASKS - 1) : 1))
+#else
+#define WIDTH(id) ROW_COUNT(id)
+#define FINISHED(expected, id) (expected == 0 -> UNCOUNTED : WIDTH(expected))
+#endif
 /* The checkpoint after `id` on the way to `to`. */
 #define AFTER(id, to) (id == 0 -> INPUT : (id == INPUT && to >= END -> to / 2 : to))
 /* Rows stand beside a checkpoint: TASKS beside the input, one beside each of those after the first superstep. */
 #define SLOT(id, task) ((id == INPUT) * (task) + (id >= MIDDLE) * (TASKS + id - MIDDLE))
 /* What a task has written, by the id of the checkpoint that its superstep led to. */
-#define WRITTEN(id, task) ((id >> (id >= END -> 0 : TASKS - 1 - task)) & 1)
+#define WRITTEN(id, task) ((id >> (id >= END -> 0 : TASKS - 1 - (task))) & 1)
+/* A Command writes 1; where there is none, nothing was written. */
+#define WRITES(slot, value) (first[slot] == value + 1 || (rows[slot].status == NONE && value == 0))
 #endif
 
 /* ------------------------------------------------------------------------------------------------------------------
@@ -161,7 +176,10 @@ byte lives;                     /* how often the thread has begun */
 byte found_life[WRITERS];       /* by writer: the life that it has found or begun, counted */
 byte first[SLOTS];              /* what the first done row holds, and 1; 0 if there is none */
 byte taken[SLOTS];              /* the answer that was taken first */
-byte winner[IDS];               /* the writer whose commit ended the superstep that started from this checkpoint, and 1 */
+byte winner[SUPERSTEPS];        /* by superstep: the writer whose commit ended it, and 1 */
+#ifdef TRACE
+bit is_made_of_rows;            /* whether the id of the next commit derives from the rows that stand */
+#endif
 
 /* ------------------------------------------------------------------------------------------------------------------
  * Storage: each inline is one transaction
@@ -177,8 +195,10 @@ typedef Row {
 byte life;                      /* the owner of the commit that began the thread; 0 if it is not there */
 byte head;                      /* the current checkpoint */
 byte head_owner;                /* who committed it */
-bit stored[IDS];                /* the checkpoints */
+int stored;                     /* the checkpoints, a bit for each */
 Row rows[SLOTS];                /* the task rows */
+
+#define IS_STORED(id) ((stored >> id) & 1)
 
 mtype = { STORED, CONFLICT, DELETED };
 
@@ -221,7 +241,7 @@ inline put(writer, named, id, task, row) {
   if
   :: PUT_FITS_LIFE(named, life) ->
     holds(no_life_after_deletion, found_life[writer] == lives);
-    holds(rows_stand_beside_checkpoints, stored[id]);
+    holds(rows_stand_beside_checkpoints, IS_STORED(id));
     store_row(SLOT(id, task), row);
     reply = STORED
   :: else -> reply = DELETED
@@ -229,8 +249,22 @@ inline put(writer, named, id, task, row) {
 }
 
 
-/* commit: `brings` says whether the row of the one task comes with it. */
-inline commit(writer, owned_by, named, expected, id, brings, row) {
+/* Rows that are done beside a checkpoint, when the commit has brought its own. */
+inline count_done(expected, brings) {
+  done = (brings && rows[SLOT(expected, 0)].status != DONE);
+  i = 0;
+  do
+  :: i < ROW_COUNT(expected) -> done = done + (rows[SLOT(expected, i)].status == DONE); i++
+  :: else -> break
+  od;
+  i = 0
+}
+
+/* What is made of no rows, such as an input, counts none. */
+#define UNCOUNTED 255
+
+/* commit: `brings` says whether the row of the one task comes with it, `finished` how many rows it is made of. */
+inline commit(writer, owned_by, named, expected, id, finished, brings, row) {
   if
   :: !COMMIT_FITS_LIFE(named, owned_by, life, head) ->
     if
@@ -241,18 +275,20 @@ inline commit(writer, owned_by, named, expected, id, brings, row) {
     if
     :: COMMIT_REPEATS(id, owned_by, head, head_owner) -> reply = STORED
     :: else ->
+      count_done(expected, brings);
       if
-      :: COMMIT_FITS_HEAD(expected, head) &&
+      :: COMMIT_FITS_HEAD(expected, head) && (finished == UNCOUNTED || COMMIT_FITS_ROWS(done, finished)) &&
         (!brings || BROUGHT_FITS(rows[SLOT(expected, 0)].status, rows[SLOT(expected, 0)].value == row.value)) ->
         move_head(writer, owned_by, named, expected, id, brings, row);
         reply = STORED
       :: else -> reply = CONFLICT
-      fi
+      fi;
+      done = 0
     fi
   fi;
   holds(repeats_succeed, reply != CONFLICT || head != id || head_owner != owned_by);
   if
-  :: reply == STORED -> holds(one_commit, winner[expected] == writer + 1)
+  :: reply == STORED -> holds(one_commit, winner[SUPERSTEP(expected)] == writer + 1)
   :: else
   fi
 }
@@ -268,14 +304,14 @@ inline move_head(writer, owned_by, named, expected, id, brings, row) {
   :: else
   fi;
   holds(no_life_after_deletion, found_life[writer] == lives);
-  holds(one_commit, winner[expected] == 0);
-  winner[expected] = writer + 1;
+  holds(one_commit, winner[SUPERSTEP(expected)] == 0);
+  winner[SUPERSTEP(expected)] = writer + 1;
   if
   :: brings -> store_row(SLOT(expected, 0), row)
   :: else
   fi;
   check_rows(expected, id);
-  stored[id] = 1;
+  stored = stored | (1 << id);
   head = id;
   head_owner = owned_by
 }
@@ -287,8 +323,8 @@ inline check_rows(expected, id) {
 #else
   i = 0;
   do
-  :: expected != 0 && i < WIDTH(expected) ->
-    holds(no_lost_update, rows[SLOT(expected, i)].status == DONE && first[SLOT(expected, i)] == WRITTEN(id, i) + 1);
+  :: expected != 0 && i < ROW_COUNT(expected) ->
+    holds(no_lost_update, (rows[SLOT(expected, i)].status == DONE || i >= WIDTH(expected)) && WRITES(SLOT(expected, i), WRITTEN(id, i)));
     i++
   :: else -> break
   od;
@@ -301,9 +337,10 @@ inline delete_thread() {
   life = 0;
   head = 0;
   head_owner = 0;
+  stored = 0;
   i = 0;
   do
-  :: i < IDS -> stored[i] = 0; winner[i] = 0; i++
+  :: i < SUPERSTEPS -> winner[i] = 0; i++
   :: else -> break
   od;
   i = 0;
@@ -316,7 +353,59 @@ inline delete_thread() {
 
 #ifdef TRACE
 
+/* ------------------------------------------------------------------------------------------------------------------
+ * Recorded runs: what real writers asked a real saver, and what it told them. Each line of trace.pml is one of these.
+ * ------------------------------------------------------------------------------------------------------------------ */
+
+#define is(what) assert(what)
+
+/* A writer reads the head. */
+inline told_head(writer, its_life, its_id) {
+  is(life == its_life && head == its_id);
+  found_life[writer] = (life == 0 -> 0 : lives)
+}
+
+/* A writer reads a row. */
+inline told_row(id, task, its_status, its_revision, its_answer, its_value) {
+  is(IS_STORED(id));
+  set_row(its_status, its_revision, its_answer, its_value);
+  is_row(rows[SLOT(id, task)])
+}
+
+/* A writer runs a task, of which it has read this row. */
+inline told_run(its_status, its_answer) {
+  holds(no_done_task_runs, TASK_RUNS(its_status, its_answer))
+}
+
+/* A writer puts a row, and is told which stands. */
+inline told_put(writer, named, id, task, its_reply) {
+  put(writer, named, id, task, row);
+  is(reply == its_reply)
+}
+
+inline told_commit(writer, owned_by, named, expected, id, finished, brings, its_reply) {
+  commit(writer, owned_by, named, expected, id, finished, brings, row);
+  is(reply == its_reply)
+}
+
+inline set_row(its_status, its_revision, its_answer, its_value) {
+  row.status = its_status;
+  row.revision = its_revision;
+  row.answer = its_answer;
+  row.value = its_value
+}
+
+inline is_row(other) {
+  is(row.status == other.status && row.revision == other.revision && row.answer == other.answer && row.value == other.value)
+}
+
+active proctype Recorded() {
+  Row row;
+  mtype reply;
+  byte i, done;
 #include "trace.pml"
+  printf("the end of the trace\n")
+}
 
 #else
 
@@ -327,9 +416,7 @@ inline delete_thread() {
 byte owner[WRITERS];            /* the token of the attempt; 0 between attempts */
 byte known[WRITERS];            /* the life that the attempt names; 0 before the thread has begun */
 
-byte crashes = CRASHES;         /* what may still go wrong */
-byte failures = FAILURES;
-byte lost = LOST;
+byte faults = FAULTS;           /* what may still go wrong */
 byte ended;                     /* writers that have seen the end of the thread */
 
 /* A token that nobody has: random in the engine, here the least that nobody remembers. */
@@ -370,11 +457,14 @@ inline enter(id) {
 
 #define ASKS(task) (at == INPUT && task == 0)
 #define IS_OPEN(task) (task < WIDTH(at) && TASK_RUNS(seen[task].status, seen[task].answer))
-#if TASKS == 2
+#if TASKS == 2 || defined(COMMAND)
 #define IS_ANY_OPEN (IS_OPEN(0) || IS_OPEN(1))
-#define NEXT (at == INPUT -> MIDDLE + 2 * seen[0].value + seen[1].value : 2 * at + seen[0].value)
 #else
 #define IS_ANY_OPEN (IS_OPEN(0) || IS_OPEN(1) || IS_OPEN(2))
+#endif
+#if TASKS == 2
+#define NEXT (at == INPUT -> MIDDLE + 2 * seen[0].value + seen[1].value : 2 * at + seen[0].value)
+#else
 #define NEXT (at == INPUT -> MIDDLE + 4 * seen[0].value + 2 * seen[1].value + seen[2].value : 2 * at + seen[0].value)
 #endif
 #define IS_WAITING (at == INPUT && seen[0].status == PAUSED && seen[0].answer == 0)
@@ -382,14 +472,15 @@ inline enter(id) {
 #define IS_ALONE (at >= MIDDLE && seen[0].status == NONE)
 
 /* In durability async, commits follow behind; what tasks have produced waits for them. */
-#ifdef ASYNC
-#define MAY_RUN (sent == at || IS_ALONE)
-#else
-#define MAY_RUN (sent == at)
-#endif
 #ifdef MUTANT_ROWS_AHEAD
-#undef MAY_RUN
-#define MAY_RUN (1)
+#define MAY_STORE (known[me] != 0)
+#else
+#define MAY_STORE (sent == at)
+#endif
+#ifdef ASYNC
+#define MAY_RUN (MAY_STORE || IS_ALONE)
+#else
+#define MAY_RUN MAY_STORE
 #endif
 
 mtype = { OPENING, READING, ANSWERING, RUNNING, OVER };
@@ -408,12 +499,12 @@ inline open_thread() {
 /* The checkpoint with its rows, which may be those of another life by now. */
 inline read_rows() {
   if
-  :: !stored[at] -> forget()
-  :: stored[at] && at >= END -> phase = RUNNING
+  :: !IS_STORED(at) -> forget()
+  :: IS_STORED(at) && at >= END -> phase = RUNNING
   :: else ->
     i = 0;
     do
-    :: i < WIDTH(at) ->
+    :: i < ROW_COUNT(at) ->
       was_done[i] = (first[SLOT(at, i)] != 0);
 #ifndef MUTANT_ROWS_UNREAD
       copy_row(seen[i], rows[SLOT(at, i)]);
@@ -445,22 +536,38 @@ inline give_answer() {
   clear_row(row)
 }
 
-/* What a node comes to. The first asks before it does anything; any may fail. */
+/* A Command from outside waits beside the checkpoint, as a row that is done, until the superstep ends. */
+inline give_command() {
+  row.status = DONE;
+  row.revision = 1;
+  row.answer = me + 1;
+  row.value = 1;
+  put(me, known[me], at, TASKS - 1, row);
+  if
+  :: reply == STORED && ANSWER_IS_TAKEN(me + 1, row.answer) -> copy_row(seen[TASKS - 1], row)
+  :: else -> forget()
+  fi;
+  clear_row(row)
+}
+
+/* What a node comes to. The first asks, and writes what it is answered; the others write what they please; any may fail. */
 inline run_node(task) {
   row.revision = seen[task].revision + 1;
   row.answer = seen[task].answer;
   if
   :: ASKS(task) && row.answer == 0 -> row.status = PAUSED
-  :: (!ASKS(task) || row.answer != 0) -> row.status = DONE; row.value = 0
-  :: (!ASKS(task) || row.answer != 0) -> row.status = DONE; row.value = 1
-  :: failures > 0 -> row.status = FAILED; failures--
+  :: ASKS(task) && row.answer != 0 -> row.status = DONE; row.value = row.answer - 1
+  :: !ASKS(task) -> row.status = DONE; row.value = 0
+  :: !ASKS(task) -> row.status = DONE; row.value = 1
+  :: faults > 0 && MAY_STORE -> row.status = FAILED; faults--
   fi
 }
 
 /* A task runs, and its row is stored. Running changes nothing that others see, so it is one step with the storing. */
 inline run_task(task) {
-  holds(no_done_task_runs, !was_done[task]);
   run_node(task);
+  d_step {
+  holds(no_done_task_runs, !was_done[task]);
   if
   :: IS_ALONE && row.status == DONE -> copy_row(seen[task], row); brings = 1
   :: else ->
@@ -486,7 +593,9 @@ inline run_task(task) {
     came_to = 0;
     written = 0
   fi;
-  clear_row(row)
+  clear_row(row);
+  reply = 0
+  }
 }
 
 /* The superstep is over: a pause, or the next checkpoint. */
@@ -500,31 +609,30 @@ inline end_superstep() {
 /* Stores the next commit. Its answer may be lost: then it is repeated, but for one that begins the thread, which nobody may
    begin again that somebody else may have deleted. */
 inline commit_next() {
-  next = AFTER(sent, at);
-  if
-  :: brings && next >= END -> row.status = DONE; row.revision = 1; row.value = WRITTEN(next, 0)
-  :: else
-  fi;
-  commit(me, owner[me], known[me], sent, next, row.status == DONE, row);
-  if
-  :: reply == STORED && lost > 0 ->
-    lost--;
-#ifndef MUTANT_BEGINNING_REPEATED
+  d_step {
+    next = AFTER(sent, at);
     if
-    :: sent == 0 -> forget()
+    :: brings && next >= END -> row.status = DONE; row.revision = 1; row.value = WRITTEN(next, 0)
     :: else
-    fi
+    fi;
+    commit(me, owner[me], known[me], sent, next, FINISHED(sent, next), (row.status == DONE), row);
+    clear_row(row)
+  };
+  if
+  :: reply == STORED -> d_step { sent = next; known[me] = (known[me] == 0 -> owner[me] : known[me]) }
+#ifdef MUTANT_BEGINNING_REPEATED
+  :: reply == STORED && faults > 0 -> faults--
+#else
+  :: reply == STORED && faults > 0 -> d_step { faults--; if :: sent == 0 -> forget() :: else fi }
 #endif
-  :: reply == STORED -> sent = next; known[me] = (known[me] == 0 -> owner[me] : known[me])
 #ifdef MUTANT_NEVER_LOOKS_AGAIN
   :: reply == CONFLICT -> skip
-  :: reply == DELETED -> forget()
+  :: reply == DELETED -> d_step { forget() }
 #else
-  :: reply != STORED -> forget()
+  :: reply != STORED -> d_step { forget() }
 #endif
   fi;
-  next = 0;
-  clear_row(row)
+  next = 0
 }
 
 active [WRITERS] proctype Writer() {
@@ -537,25 +645,27 @@ active [WRITERS] proctype Writer() {
   bit brings;                   /* whether the row of the lone task comes with the commit */
   bit is_paused;                /* whether a task has asked */
   Row row;
-  byte came_to, written, next, i;
+  byte came_to, written, next, done, i;
   mtype reply;
 
   do
-  :: atomic { phase == OPENING -> open_thread() }
-  :: atomic { phase == READING -> read_rows(); reply = 0 }
-  :: atomic { phase == ANSWERING -> give_answer(); reply = 0 }
+  :: d_step { phase == OPENING -> open_thread() }
+  :: d_step { phase == READING -> read_rows(); reply = 0 }
+  :: d_step { phase == ANSWERING -> give_answer(); reply = 0 }
   /* Goes on without an answer, if there is anything else to do. */
-  :: atomic { phase == ANSWERING && IS_ANY_OPEN -> phase = RUNNING }
-  :: atomic { phase == RUNNING && at < END && MAY_RUN && IS_OPEN(0) -> run_task(0); reply = 0 }
-  :: atomic { phase == RUNNING && at < END && MAY_RUN && IS_OPEN(1) -> run_task(1); reply = 0 }
-#if TASKS > 2
-  :: atomic { phase == RUNNING && at < END && MAY_RUN && IS_OPEN(2) -> run_task(2); reply = 0 }
+  :: d_step { phase == ANSWERING && IS_ANY_OPEN -> phase = RUNNING }
+  :: atomic { phase == RUNNING && at < END && MAY_RUN && IS_OPEN(0) -> run_task(0) }
+  :: atomic { phase == RUNNING && at < END && MAY_RUN && IS_OPEN(1) -> run_task(1) }
+#ifdef COMMAND
+  :: d_step { phase == RUNNING && at == INPUT && sent == at && seen[TASKS - 1].status == NONE && faults > 0 -> faults--; give_command(); reply = 0 }
+#elif TASKS > 2
+  :: atomic { phase == RUNNING && at < END && MAY_RUN && IS_OPEN(2) -> run_task(2) }
 #endif
-  :: atomic { phase == RUNNING && at < END && MAY_RUN && !IS_ANY_OPEN -> end_superstep() }
+  :: d_step { phase == RUNNING && at < END && MAY_RUN && !IS_ANY_OPEN -> end_superstep() }
   :: atomic { phase == RUNNING && sent != at -> commit_next(); reply = 0 }
-  :: atomic { phase == RUNNING && at >= END && sent == at -> forget(); phase = OVER; ended++ }
+  :: d_step { phase == RUNNING && at >= END && sent == at -> forget(); phase = OVER; ended++ }
   /* The process dies. */
-  :: atomic { phase != OPENING && phase != OVER && crashes > 0 -> crashes--; forget() }
+  :: d_step { phase != OPENING && phase != OVER && faults > 0 -> faults--; forget() }
   :: phase == OVER -> break
   od
 }
@@ -563,7 +673,7 @@ active [WRITERS] proctype Writer() {
 active proctype Client() {
   byte i;
   if
-  :: atomic { DELETES > 0 && life != 0 -> delete_thread() }
+  :: d_step { faults > 0 && life != 0 -> faults--; delete_thread() }
   :: skip
   fi
 }

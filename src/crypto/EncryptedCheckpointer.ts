@@ -16,8 +16,7 @@ import {
   createDecipheriv,
   createHmac,
   createSecretKey,
-  type KeyObject,
-  randomBytes
+  type KeyObject
 } from "node:crypto"
 import type { CheckpointRow, Commit, Move, Saved, TaskRow } from "../Checkpoint.ts"
 import { Checkpointer, type CheckpointerShape } from "../Checkpointer.ts"
@@ -113,10 +112,20 @@ const start = `{"${algorithm}":"`
 const middle = "\",\"text\":\""
 const end = "\"}"
 
-/** Encrypts a text, and authenticates with it what stands beside it. */
-const encrypt = (key: KeyObject, id: string, beside: string, text: string): string => {
-  const nonce = randomBytes(nonceBytes)
-  const cipher = createCipheriv(algorithm, key, nonce)
+/** The keys of the rows of a thread. */
+interface RowKeys {
+  readonly texts: KeyObject
+  readonly nonces: KeyObject
+}
+
+/**
+ * Encrypts a text, and authenticates with it what stands beside it. The nonce derives from both, so that the same row is the same text
+ * again: a storage tells by the text whether a row that stands is the one that it is given.
+ */
+const encrypt = (keys: RowKeys, id: string, beside: string, text: string): string => {
+  const digest = createHmac("sha256", keys.nonces).update(beside).update(text).digest()
+  const nonce = digest.subarray(0, nonceBytes)
+  const cipher = createCipheriv(algorithm, keys.texts, nonce)
   cipher.setAAD(Buffer.from(beside))
   const parts = [nonce, cipher.update(text, "utf8"), cipher.final(), cipher.getAuthTag()]
   return `${start}${id}${middle}${Buffer.concat(parts).toString("base64")}${end}`
@@ -124,7 +133,7 @@ const encrypt = (key: KeyObject, id: string, beside: string, text: string): stri
 
 /** The id of the key, and what was encrypted with it; none if this is no encrypted text. */
 const envelopeOf = (text: string): { readonly id: string; readonly bytes: Buffer } | undefined => {
-  if (!text.startsWith(start)) return undefined
+  if (!text.startsWith(start) || !text.endsWith(end)) return undefined
   const at = text.indexOf(middle, start.length)
   const id = text.slice(start.length, at)
   return at >= 0 && isKeyId(id)
@@ -133,9 +142,9 @@ const envelopeOf = (text: string): { readonly id: string; readonly bytes: Buffer
 }
 
 /** The text, if it was encrypted with the key beside the same. */
-const decrypt = (key: KeyObject, beside: string, bytes: Buffer): string | undefined => {
+const decrypt = ({ texts }: RowKeys, beside: string, bytes: Buffer): string | undefined => {
   if (bytes.length < nonceBytes + tagBytes) return undefined
-  const decipher = createDecipheriv(algorithm, key, bytes.subarray(0, nonceBytes), { authTagLength: tagBytes })
+  const decipher = createDecipheriv(algorithm, texts, bytes.subarray(0, nonceBytes), { authTagLength: tagBytes })
   decipher.setAAD(Buffer.from(beside))
   decipher.setAuthTag(bytes.subarray(-tagBytes))
   const text = decipher.update(bytes.subarray(nonceBytes, -tagBytes))
@@ -177,8 +186,9 @@ const checkpointBeside = (namespace: string, row: CheckpointRow): string =>
     row.isKeyframe
   ])
 
-const taskBeside = (namespace: string, row: TaskRow): string =>
-  JSON.stringify(["task", namespace, row.checkpoint, row.task, row.status, row.revision])
+/** Of a result the revision is left out: it is never replaced, and the same whether its task paused before or not. */
+const taskBeside = (namespace: string, { checkpoint, revision, status, task }: TaskRow): string =>
+  JSON.stringify(["task", namespace, checkpoint, task, status, status === "done" ? null : revision])
 
 /** In the place of metadata, which is encrypted together with the data. */
 const noMetadata = "{}"
@@ -187,8 +197,8 @@ const noMetadata = "{}"
 class Vault {
   readonly #thread: string
   readonly #secrets: Secrets
-  readonly #keys = new Map<string, KeyObject>()
-  // A block is encrypted by itself: the ciphers never end, and making one costs more than a row.
+  readonly #keys = new Map<string, RowKeys>()
+  // A block is encrypted by itself: the ciphers never end, and making one costs as much as a row.
   readonly #hide: Cipheriv
   readonly #show: Cipheriv
 
@@ -200,19 +210,22 @@ class Vault {
     this.#show = createDecipheriv("aes-256-ecb", key, null).setAutoPadding(false)
   }
 
-  /** The key of a thread, so that random nonces are bounded by thread. */
-  #keyOf(id: string): KeyObject | undefined {
+  /** Keys of the thread alone: they bind rows to it, and nonces are counted by thread. */
+  #keysOf(id: string): RowKeys | undefined {
     const known = this.#keys.get(id)
     const secret = this.#secrets.keys.get(id)
     if (known !== undefined || secret === undefined) return known
-    const key = createSecretKey(digest(secret, "rows", this.#thread))
-    this.#keys.set(id, key)
-    return key
+    const keys = {
+      texts: createSecretKey(digest(secret, "texts", this.#thread)),
+      nonces: createSecretKey(digest(secret, "nonces", this.#thread))
+    }
+    this.#keys.set(id, keys)
+    return keys
   }
 
   #encrypt(beside: string, text: string): string {
     const { current } = this.#secrets
-    return encrypt(this.#keyOf(current)!, current, beside, text)
+    return encrypt(this.#keysOf(current)!, current, beside, text)
   }
 
   #decrypt(beside: string, text: string, checkpoint: string, what: string): Result.Result<string, CheckpointError> {
@@ -227,14 +240,14 @@ class Vault {
           "Read threads that were stored without encryption without this layer; restore what was changed from a backup"
       )
     }
-    const key = this.#keyOf(envelope.id)
-    if (key === undefined) {
+    const keys = this.#keysOf(envelope.id)
+    if (keys === undefined) {
       return fail(
         `was encrypted with the key "${envelope.id}", which is none of the keys (${listed(this.#secrets.keys)}). ` +
           "Add it to them"
       )
     }
-    const opened = decrypt(key, beside, envelope.bytes)
+    const opened = decrypt(keys, beside, envelope.bytes)
     return opened === undefined
       ? fail(
         `cannot be decrypted with the key "${envelope.id}": it was encrypted with other keys, or was changed, cut off ` +
@@ -287,13 +300,14 @@ class Vault {
   }
 
   hideMove(move: Move): Move {
-    const { checkpoint, expected, namespace, place, tasks } = move
+    const { checkpoint, expected, finished, namespace, place, tasks } = move
     return {
       namespace,
       checkpoint: this.hideCheckpoint(namespace, checkpoint),
       tasks: tasks.map((row) => this.hideTask(namespace, row)),
       place: this.hidePlace(place),
-      expected: expected === undefined ? undefined : this.hide(expected)
+      expected: expected === undefined ? undefined : this.hide(expected),
+      finished
     }
   }
 
@@ -319,7 +333,9 @@ class Vault {
   ): Result.Result<ReadonlyArray<TaskRow>, CheckpointError> {
     return Result.all(
       stored.map((row, index) =>
-        row.data === hidden[index]!.data ? Result.succeed(given[index]!) : this.showTask(namespace, row)
+        row.data === hidden[index]!.data && row.revision === hidden[index]!.revision
+          ? Result.succeed(given[index]!) :
+          this.showTask(namespace, row)
       )
     )
   }
@@ -365,7 +381,8 @@ const vaults = (secrets: Secrets): (thread: string) => Vault => {
  * `CheckpointError` of reason `Decode`, as are rows that were changed or whose key is not given. Throws if a key has not 32 bytes, or
  * there is no current one.
  *
- * A row has a random 96-bit nonce and is encrypted with a key derived for its thread: one key is good for 2³² rows of each thread.
+ * A row is encrypted with a key derived for its thread and a 96-bit nonce derived from the row: one key is good for 2³² rows of each
+ * thread. The same row is the same text again.
  *
  * @category constructors
  * @since 0.1.0
@@ -375,7 +392,6 @@ export const make = <const Id extends string>(
   options: EncryptionOptions<Id>
 ): CheckpointerShape => {
   const vaultOf = vaults(secretsOf(options))
-  /** Does something with a thread, each time anew: no text is encrypted with a nonce that was used. */
   const on = <A, E>(thread: string, use: (vault: Vault) => Effect.Effect<A, E>): Effect.Effect<A, E> =>
     Effect.suspend(() => use(vaultOf(thread)))
   return Checkpointer.of({
@@ -400,11 +416,16 @@ export const make = <const Id extends string>(
         return Effect.flatMap(vault.told(saver.list(thread, namespace, options)), (rows) =>
           Effect.fromResult(Result.all(rows.map((row) => vault.showCheckpoint(namespace, row)))))
       }),
-    putTasks: (thread, { life, namespace, tasks }) =>
+    putTasks: (thread, put) =>
       on(thread, (vault) => {
-        const hidden = tasks.map((row) => vault.hideTask(namespace, row))
-        return Effect.flatMap(vault.told(saver.putTasks(thread, { life, namespace, tasks: hidden })), (stored) =>
-          Effect.fromResult(vault.showPut(namespace, tasks, hidden, stored)))
+        const { namespace, tasks } = put
+        const hidden = {
+          ...put,
+          place: vault.hidePlace(put.place),
+          tasks: tasks.map((row) => vault.hideTask(namespace, row))
+        }
+        return Effect.flatMap(vault.told(saver.putTasks(thread, hidden)), (stored) =>
+          Effect.fromResult(vault.showPut(namespace, tasks, hidden.tasks, stored)))
       }),
     commit: (thread, commit) => on(thread, (vault) => vault.told(saver.commit(thread, vault.hideCommit(commit)))),
     deleteThread: (thread) => saver.deleteThread(thread),

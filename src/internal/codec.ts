@@ -21,7 +21,7 @@ const codecOf = (schema: AnySchema): Codec => {
   const encode = Schema.encodeUnknownResult(json)
   const codec: Codec = {
     // `Any` lets everything pass, also what JSON would drop or change.
-    encode: holds(Schema.toType(schema).ast, ["Any"])
+    encode: holds(Schema.toType(schema).ast, ({ _tag }) => _tag === "Any")
       ? (value) => Result.flatMap(encode(value), Schema.decodeUnknownResult(Schema.Json))
       : encode,
     decode: Schema.decodeUnknownResult(json)

@@ -6,50 +6,65 @@
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
-import { holds } from "./ast.ts"
+import { holds, isAmbiguous } from "./ast.ts"
 import { copied } from "./canonical.ts"
 import { decoding, encoding } from "./codec.ts"
-import { freezeGiven } from "./freeze.ts"
+import { freezeGiven, isFragile } from "./freeze.ts"
 import { isSame } from "./same.ts"
 
 type AnySchema = Schema.ConstraintCodec<unknown, unknown> & Schema.Constraint
 type Fit = Result.Result<unknown, string>
-type Parse = (value: unknown) => Fit
 
 // ---------------------------------------------------------------------------
 // What a schema says of its values
 // ---------------------------------------------------------------------------
 
-const parserOf = (ast: SchemaAST.AST): Parse => {
-  const parse = Schema.decodeUnknownResult(Schema.make<AnySchema>(ast))
+/** A schema as far as it is about live values, made once. */
+interface Live {
+  /** A value that fits, without what the schema does not name; or why it does not fit. */
+  readonly parse: (value: unknown) => Fit
+  /**
+   * Whether only the stored form of a value tells what it reads back as: it may hold what is no plain data, be transformed, or be
+   * stored like another value.
+   */
+  readonly isOpen: boolean
+  /** Of a list: the schema of its items, and what it asks of the list besides. */
+  readonly list: { readonly item: AnySchema; readonly passes: (list: ReadonlyArray<unknown>) => boolean } | undefined
+}
+
+const parserOf = (schema: AnySchema): Live["parse"] => {
+  const parse = Schema.decodeUnknownResult(Schema.toType(schema))
   return (value) => Result.mapError(parse(value), (error) => error.message)
 }
 
-/** A schema as far as it is about live values, made once. */
-interface Live {
-  readonly ast: SchemaAST.AST
-  /** Whether values may hold what is no plain data: then only their stored form tells what they are. */
-  readonly isOpen: boolean
+/** Lists that are stored as lists are looked at item by item. */
+const listOf = ({ ast }: AnySchema): Live["list"] => {
+  if (ast._tag !== "Arrays" || ast.encoding !== undefined || ast.elements.length > 0 || ast.rest.length !== 1) {
+    return undefined
+  }
+  const item = Schema.make<AnySchema>(ast.rest[0]!)
+  if (ast.checks === undefined) return { item, passes: () => true }
+  const shell = Schema.make<AnySchema>(
+    new SchemaAST.Arrays(false, [], [Schema.Unknown.ast], undefined, ast.checks)
+  )
+  return { item, passes: Schema.is(shell) }
 }
+
+const isNoPlainData = ({ _tag }: SchemaAST.AST): boolean =>
+  _tag === "Declaration" || _tag === "Any" || _tag === "Unknown" || _tag === "ObjectKeyword"
+
+const isOpen = (schema: AnySchema): boolean =>
+  holds(schema.ast, (part) => part.encoding !== undefined || isNoPlainData(part)) ||
+  holds(Schema.toEncoded(Schema.toCodecJson(schema)).ast, isAmbiguous)
 
 const lives = new WeakMap<AnySchema, Live>()
 
 const liveOf = (schema: AnySchema): Live => {
   let live = lives.get(schema)
   if (live === undefined) {
-    const { ast } = Schema.toType(schema)
-    lives.set(schema, live = { ast, isOpen: holds(ast, ["Declaration", "Any", "Unknown", "ObjectKeyword"]) })
+    lives.set(schema, live = { parse: parserOf(schema), isOpen: isOpen(schema), list: listOf(schema) })
   }
   return live
-}
-
-const parsers = new WeakMap<SchemaAST.AST, Parse>()
-
-/** A value that fits, without what the schema does not name; or why it does not fit. */
-const parsed = (ast: SchemaAST.AST, value: unknown): Fit => {
-  let parse = parsers.get(ast)
-  if (parse === undefined) parsers.set(ast, parse = parserOf(ast))
-  return parse(value)
 }
 
 const guarded = (fit: () => Fit): Fit => {
@@ -65,10 +80,10 @@ const guarded = (fit: () => Fit): Fit => {
 // Taking
 // ---------------------------------------------------------------------------
 
-/** A value as it reads back from its stored form. One that has none is itself: it can be used where nothing is stored. */
+/** A value as it reads back from its stored form. */
 const readBack = (schema: AnySchema, value: unknown): Fit => {
   const json = encoding(schema, value)
-  if (Result.isFailure(json)) return Result.succeed(value)
+  if (Result.isFailure(json)) return Result.fail(`it has no stored form: ${json.failure}`)
   // Codecs hand on parts that are JSON already.
   const back = decoding(schema, copied(json.success))
   if (Result.isFailure(back)) return Result.fail(`its stored form cannot be read back: ${back.failure}`)
@@ -77,55 +92,49 @@ const readBack = (schema: AnySchema, value: unknown): Fit => {
     : Result.fail("its stored form reads back as something else: the schema has to tell them apart")
 }
 
+const take = (schema: AnySchema, value: unknown): Fit => {
+  const { isOpen, parse } = liveOf(schema)
+  const own = parse(value)
+  return isOpen ? Result.flatMap(own, (fit) => readBack(schema, fit)) : own
+}
+
 /** What a value is that enters from outside, frozen; or why it does not fit. It shares nothing with what was given that could change. */
 export const taking = (schema: AnySchema, value: unknown): Fit =>
-  guarded(() => {
-    const { ast, isOpen } = liveOf(schema)
-    const own = parsed(ast, value)
-    return Result.map(isOpen ? Result.flatMap(own, (fit) => readBack(schema, fit)) : own, freezeGiven)
-  })
+  guarded(() => Result.map(take(schema, value), freezeGiven))
 
 // ---------------------------------------------------------------------------
 // Settling
 // ---------------------------------------------------------------------------
 
-/** What the schema of a list asks besides what it asks of the items. */
-const shells = new WeakMap<SchemaAST.AST, SchemaAST.AST>()
-
-const passesChecks = (ast: SchemaAST.Arrays, list: ReadonlyArray<unknown>): boolean => {
-  if (ast.checks === undefined) return true
-  let shell = shells.get(ast)
-  if (shell === undefined) {
-    shells.set(ast, shell = new SchemaAST.Arrays(false, [], [Schema.Unknown.ast], undefined, ast.checks))
-  }
-  return Result.isSuccess(parsed(shell, list))
-}
-
-const settledList = (ast: SchemaAST.Arrays, before: unknown, after: ReadonlyArray<unknown>): Fit => {
-  const old: ReadonlyArray<unknown> = Array.isArray(before) ? before : []
-  const item = ast.rest[0]!
+const settleList = (
+  { item, passes }: NonNullable<Live["list"]>,
+  before: ReadonlyArray<unknown>,
+  after: ReadonlyArray<unknown>
+): Fit => {
   const list: Array<unknown> = []
   for (let index = 0; index < after.length; index++) {
-    const settled = index < old.length ? settledPart(item, old[index], after[index]) : parsed(item, after[index])
+    const settled = settle(item, before[index], after[index])
     if (Result.isFailure(settled)) return settled
     list.push(settled.success)
   }
-  return passesChecks(ast, list) ? Result.succeed(list) : parsed(ast, after)
+  return passes(list) ? Result.succeed(list) : Result.fail("")
 }
 
-/** What a value is that was made from `before`, which fits: only what is not the same object is looked at. */
-const settledPart = (ast: SchemaAST.AST, before: unknown, after: unknown): Fit => {
-  if (before === after) return Result.succeed(after)
-  return ast._tag === "Arrays" && ast.elements.length === 0 && ast.rest.length === 1 && Array.isArray(after)
-    ? settledList(ast, before, after)
-    : parsed(ast, after)
+/** What a value is that was made from `before`: an object that was there already is not looked at again. */
+const settle = (schema: AnySchema, before: unknown, after: unknown): Fit => {
+  if (before === after && typeof after === "object" && after !== null && !isFragile(after)) {
+    return Result.succeed(after)
+  }
+  const { list } = liveOf(schema)
+  return list !== undefined && Array.isArray(after)
+    ? settleList(list, Array.isArray(before) ? before : [], after)
+    : take(schema, after)
 }
 
-/** What the result of a fold is; or why it does not fit. */
+/** What the result of a fold is, frozen; or why it does not fit. `before` fits, and what is frozen of it is not looked at again. */
 export const settling = (schema: AnySchema, before: unknown, after: unknown): Fit =>
   guarded(() => {
-    const { ast } = liveOf(schema)
-    const settled = settledPart(ast, before, after)
+    const settled = settle(schema, before, after)
     // What is wrong is told of the whole, with the path to it.
-    return Result.isFailure(settled) ? parsed(ast, after) : settled
+    return Result.map(Result.isFailure(settled) ? take(schema, after) : settled, freezeGiven)
   })

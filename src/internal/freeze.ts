@@ -2,7 +2,6 @@
  * Isolation of values: what enters a channel is frozen once, and what cannot be
  * frozen is marked, so that readers get copies of it.
  */
-import * as Equal from "effect/Equal"
 
 // Objects that hold, at some depth, a value that JavaScript cannot freeze.
 const fragile = new WeakSet<object>()
@@ -11,21 +10,34 @@ const isExotic = (value: object): boolean =>
   value instanceof Date || value instanceof Map || value instanceof Set || ArrayBuffer.isView(value) ||
   value instanceof ArrayBuffer || value instanceof URL || value instanceof RegExp
 
-/** Plain data, and instances of `Schema.Class`, are frozen. Effect's own data cannot be changed, but keeps caches. */
+/** Plain data, and instances of `Schema.Class`, are frozen. Effect's own values cannot be changed, but keep caches. */
 type Kind = "data" | "effect" | "foreign"
 
 const kinds = new WeakMap<object, Kind>()
 
-const ownKeys = (prototype: object): ReadonlyArray<string> => Object.getOwnPropertyNames(prototype)
+const effectTypes: ReadonlyArray<string> = [
+  "BigDecimal",
+  "Cause",
+  "Chunk",
+  "DateTime",
+  "Duration",
+  "Exit",
+  "HashMap",
+  "HashSet",
+  "Option",
+  "Redacted",
+  "Result"
+].map((name) => `~effect/${name}`)
 
-const kindOfPrototype = (prototype: object): Kind => {
-  let isEffect = false
+const isSchemaClass = (prototype: object): boolean => {
   for (let at: object | null = prototype; at !== null; at = Object.getPrototypeOf(at) as object | null) {
-    if (ownKeys(at).some((key) => key.startsWith("~effect/Schema/Class/"))) return "data"
-    isEffect ||= ownKeys(at).some((key) => key.startsWith("~effect/"))
+    if (Object.getOwnPropertyNames(at).some((key) => key.startsWith("~effect/Schema/Class/"))) return true
   }
-  return isEffect && Equal.symbol in prototype ? "effect" : "foreign"
+  return false
 }
+
+const kindOfPrototype = (prototype: object): Kind =>
+  isSchemaClass(prototype) ? "data" : effectTypes.some((type) => type in prototype) ? "effect" : "foreign"
 
 const kindOf = (value: object): Kind => {
   const prototype = Object.getPrototypeOf(value) as object | null
@@ -56,17 +68,17 @@ export const freezeGiven = <A>(value: A): A => {
   return value
 }
 
-/** Freezes a list made of parts that are frozen already: it is marked if one of them is. */
-export const seal = <A>(list: ReadonlyArray<A>, parts: ReadonlyArray<unknown>): ReadonlyArray<A> => {
-  Object.freeze(list)
-  if (parts.some(isFragile)) fragile.add(list)
-  return list
+/** Freezes a list or record itself, made of parts that are frozen already: it is marked if one of these parts is. */
+export const seal = <A extends object>(whole: A, parts: ReadonlyArray<unknown>): A => {
+  Object.freeze(whole)
+  if (parts.some(isFragile)) fragile.add(whole)
+  return whole
 }
 
 const fieldsOf = (value: object): ReadonlyArray<unknown> =>
   Object.keys(value).map((key) => (value as Record<string, unknown>)[key])
 
-/** The parts of Effect's data: the items of a collection, or what it holds. Tagged values iterate for `yield*`, not over items. */
+/** The parts of one of Effect's values: the items of a collection, or what it holds. Tagged values iterate for `yield*`, not over items. */
 const partsOf = (value: object): Iterable<unknown> =>
   Symbol.iterator in value && typeof value[Symbol.iterator] === "function" && !("_tag" in value)
     ? value as Iterable<unknown>

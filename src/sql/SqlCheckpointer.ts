@@ -80,7 +80,7 @@ const putText = (count: number): string =>
   "ON CONFLICT (thread, namespace, checkpoint, task) " +
   "DO UPDATE SET status = excluded.status, revision = excluded.revision, data = excluded.data " +
   "WHERE superstep_tasks.status <> 'done' " +
-  "AND (excluded.status = 'done' OR excluded.revision > superstep_tasks.revision)"
+  "AND (excluded.status = 'done' OR excluded.revision > superstep_tasks.revision) RETURNING checkpoint, task"
 
 const keptText = (count: number): string =>
   "SELECT checkpoint, task, status, revision, data FROM superstep_tasks " +
@@ -102,11 +102,9 @@ const headsText = `SELECT h.branch, h.place, h.id, h.owner, t.life FROM superste
   JOIN superstep_heads h ON h.thread = t.key AND h.place = ?`
 
 /** Every statement, written for the dialect once. */
-const textsOf = ({ keyLock, rowLock, text }: Dialect) => ({
-  sharedThread: text(`SELECT key, life FROM superstep_threads WHERE thread = ?${keyLock}`),
+const textsOf = ({ rowLock, text }: Dialect) => ({
   lockedThread: text(`SELECT key, life FROM superstep_threads WHERE thread = ?${rowLock}`),
   begin: text("INSERT INTO superstep_threads (thread, life) VALUES (?, ?) ON CONFLICT (thread) DO NOTHING"),
-  beginAgain: text("UPDATE superstep_threads SET life = ? WHERE key = ?"),
   threads: text("SELECT thread FROM superstep_threads ORDER BY key"),
   head: text("SELECT id, owner FROM superstep_heads WHERE thread = ? AND place = ? AND branch = ?"),
   newestHead: text(`${headsText} WHERE t.thread = ? ORDER BY h.branch DESC LIMIT 1`),
@@ -132,8 +130,10 @@ const textsOf = ({ keyLock, rowLock, text }: Dialect) => ({
   listLimit: text(listText(false, true)),
   listBefore: text(listText(true, false)),
   listBeforeLimit: text(listText(true, true)),
-  store: new Map(rowCounts.map((count) => [count, text(putText(count))])),
-  put: new Map(rowCounts.map((count) => [count, text(`${putText(count)} RETURNING checkpoint, task`)])),
+  put: new Map(rowCounts.map((count) => [count, text(putText(count))])),
+  done: text(
+    "SELECT count(*) AS done FROM superstep_tasks WHERE thread = ? AND namespace = ? AND checkpoint = ? AND status = 'done'"
+  ),
   kept: new Map(rowCounts.map((count) => [count, text(keptText(count))])),
   deletes: ["heads", "tasks", "checkpoints"].map((table) => text(`DELETE FROM superstep_${table} WHERE thread = ?`)),
   deleteThread: text("DELETE FROM superstep_threads WHERE key = ?")
@@ -372,14 +372,10 @@ const keyFor = Effect.fnUntraced(function*(connection: Connection, texts: Texts,
   if (given.life === undefined) yield* connection.execute(texts.begin, [toColumn(thread), life], undefined)
   const row = yield* threadIn(connection, texts.lockedThread, thread)
   if (row?.life === life) return row.key
-  if (given.life !== undefined || row === undefined) return yield* new ThreadDeleted({ thread })
-  const found = yield* head(connection, texts, thread, "", undefined)
-  if (Option.isSome(found)) {
-    const { branch } = given.checkpoint
-    return yield* new ThreadConflict({ thread, branch, expected: given.expected, found: found.value.id })
-  }
-  yield* connection.execute(texts.beginAgain, [life, row.key], undefined)
-  return row.key
+  if (given.life !== undefined) return yield* new ThreadDeleted({ thread })
+  const found = Option.getOrUndefined(yield* head(connection, texts, thread, "", undefined))
+  const { branch } = given.checkpoint
+  return yield* new ThreadConflict({ thread, branch, expected: given.expected, found: found?.id })
 })
 
 const keyOf = (checkpoint: string, task: string): string => JSON.stringify([checkpoint, task])
@@ -422,8 +418,9 @@ const putBatch = Effect.fnUntraced(
 )
 
 const putTasks = Effect.fnUntraced(
-  function*(connection: Connection, texts: Texts, thread: string, { life, namespace, tasks: rows }: Put) {
-    const begun = yield* threadIn(connection, texts.sharedThread, thread)
+  function*(connection: Connection, texts: Texts, thread: string, put: Put) {
+    const { branch, life, namespace, place, tasks: rows } = put
+    const begun = yield* threadIn(connection, texts.lockedThread, thread)
     if (begun?.life !== toColumn(life)) return yield* new ThreadDeleted({ thread })
     const last = lastOf(rows)
     const where = [begun.key, toColumn(namespace)] as const
@@ -431,6 +428,13 @@ const putTasks = Effect.fnUntraced(
     for (const batch of batchesOf([...last.values()])) {
       for (const row of yield* putBatch(connection, texts, where, batch)) kept.set(keyOf(row.checkpoint, row.task), row)
     }
+    const late = yield* lateIn(
+      connection,
+      texts,
+      [begun.key, toColumn(place), branch],
+      [...last].filter(([id]) => !kept.has(id))
+    )
+    if (late !== undefined) return yield* new ThreadConflict({ thread, branch, ...late })
     // A row that is done stands for those that come after it.
     return rows.map((row) => {
       const id = keyOf(row.checkpoint, row.task)
@@ -440,30 +444,61 @@ const putTasks = Effect.fnUntraced(
   }
 )
 
+/** Rows that were put beside a checkpoint that is not the head. */
+const lateIn = Effect.fnUntraced(function*(
+  connection: Connection,
+  texts: Texts,
+  head: readonly [Integer, string, number],
+  put: ReadonlyArray<readonly [string, TaskRow]>
+) {
+  if (put.length === 0) return undefined
+  const current = (yield* execute<Pick<HeadColumns, "id">>(connection, texts.head, head))[0]
+  const found = current === undefined ? undefined : fromColumn(current.id)
+  const late = put.find(([, row]) => row.checkpoint !== found)
+  return late === undefined ? undefined : { expected: late[1].checkpoint, found }
+})
+
 interface Mover {
   readonly thread: string
   readonly key: Integer
   readonly owner: string
 }
 
+/** Stores the rows of a move; whether the finished rows beside the expected head are those that its checkpoint follows from. */
+const putFolded = Effect.fnUntraced(
+  function*(connection: Connection, texts: Texts, key: Integer, { expected, finished, namespace, tasks }: Move) {
+    const where = [key, toColumn(namespace)] as const
+    const given = tasks.length === 1 ? tasks : [...lastOf(tasks).values()]
+    for (const rows of batchesOf(given)) {
+      const data = new Map(rows.map((row) => [keyOf(row.checkpoint, row.task), row.data]))
+      const standing = yield* putBatch(connection, texts, where, rows)
+      if (standing.some((row) => row.status === "done" && row.data !== data.get(keyOf(row.checkpoint, row.task)))) {
+        return false
+      }
+    }
+    if (finished === undefined || expected === undefined) return true
+    const found = yield* execute<{ readonly done: Integer }>(connection, texts.done, [...where, toColumn(expected)])
+    return Number(found[0]!.done) === finished
+  }
+)
+
 /** Makes a move, under the lock of the thread: the head that is read is the head that is replaced. */
 const makeMove = Effect.fnUntraced(
   function*(connection: Connection, texts: Texts, by: Mover, move: Move) {
     const { key, owner, thread } = by
-    const { checkpoint, expected, namespace, place, tasks } = move
+    const { checkpoint, expected, namespace, place } = move
     const head = [key, toColumn(place), checkpoint.branch] as const
     const current = (yield* execute<Pick<HeadColumns, "id" | "owner">>(connection, texts.head, head))[0]
     const found = current === undefined ? undefined : fromColumn(current.id)
     if (found === checkpoint.id && fromColumn(current!.owner) === owner) return
+    const conflict = new ThreadConflict({ thread, branch: checkpoint.branch, expected, found })
     if (found !== expected) {
       const isStored = place !== "" &&
         (yield* execute(connection, texts.exists, [key, toColumn(namespace), toColumn(checkpoint.id)])).length > 0
       if (isStored) return
-      return yield* new ThreadConflict({ thread, branch: checkpoint.branch, expected, found })
+      return yield* conflict
     }
-    for (const rows of batchesOf(tasks.length === 1 ? tasks : [...lastOf(tasks).values()])) {
-      yield* connection.execute(texts.store.get(rows.length)!, taskParams([key, toColumn(namespace)], rows), undefined)
-    }
+    if (!(yield* putFolded(connection, texts, key, move))) return yield* conflict
     yield* connection.execute(texts.checkpoint, checkpointParams(key, namespace, checkpoint), undefined)
     yield* connection.execute(texts.moveHead, [...head, toColumn(checkpoint.id), toColumn(owner)], undefined)
   }

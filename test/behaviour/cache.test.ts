@@ -1,6 +1,6 @@
 /** Results that stand for a run on an equal input. */
 import { assert, it } from "@effect/vitest"
-import { Effect, Layer, Schema, Stream } from "effect"
+import { Effect, Layer, Option, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import {
   Channel,
@@ -10,6 +10,7 @@ import {
   Node,
   NodeCache,
   Policy,
+  Pregel,
   Running,
   Send,
   State,
@@ -362,3 +363,100 @@ it.effect("LG#59 where a route leads after a cached result is chosen from the st
     assert.deepStrictEqual((yield* graph.invoke({ n: 1, to: "b" })).log, ["node 1", "b"])
     assert.strictEqual(runs, 1)
   }).pipe(Effect.provide(layer)))
+
+class Held extends State.make({ n: Schema.Int, h: Channel.untracked<string>(), log: Channel.append(Schema.String) }) {}
+
+/** A graph whose one cached node reads an untracked key. */
+const holding = (policy: Policy.Cache<State.Type<typeof Held>>) =>
+  StateGraph.make(
+    "holding",
+    StateGraph.nodes(Held, {
+      node: Node.make({ input: Held, run: ({ h }) => Effect.succeed({ log: [`for ${h}`] }), cache: policy })
+    }),
+    { start: "node" }
+  )
+
+it.effect("L16 a cached node that reads what is never stored has to say what is equal", () =>
+  Effect.gen(function*() {
+    assert.throws(
+      () => holding(Policy.cache()),
+      "graph \"holding\": node \"node\" has a cache and reads \"h\", which is untracked: give the cache a key"
+    )
+    assert.throws(
+      () =>
+        Pregel.make("wired", {
+          channels: { h: Channel.untracked<string>(), out: Channel.lastValue(Schema.String) },
+          nodes: {
+            node: Pregel.node({ subscribe: "h", run: (h: string) => h, write: "out", cache: Policy.cache<unknown>() })
+          },
+          input: "h",
+          output: "out"
+        }),
+      "graph \"wired\": node \"node\" has a cache and reads \"h\", which is untracked: give the cache a key"
+    )
+    const graph = holding(Policy.cache({ key: ({ h, n }) => `${n} ${h}` }))
+    assert.deepStrictEqual((yield* graph.invoke({ n: 1, h: "alice" })).log, ["for alice"])
+    assert.deepStrictEqual((yield* graph.invoke({ n: 1, h: "bob" })).log, ["for bob"])
+    // A node that reads other keys alone is none of these.
+    const apart = StateGraph.make(
+      "apart",
+      StateGraph.nodes(Held, {
+        node: Node.make({
+          input: Schema.Struct({ n: Schema.Int }),
+          run: ({ n }) => Effect.succeed({ log: [`${n}`] }),
+          cache: Policy.cache()
+        })
+      }),
+      { start: "node" }
+    )
+    assert.deepStrictEqual((yield* apart.invoke({ n: 1, h: "alice" })).log, ["1"])
+  }).pipe(Effect.provide(layer)))
+
+it.effect("L16 a result that writes what is never stored is not kept", () =>
+  Effect.gen(function*() {
+    let runs = 0
+    const graph = StateGraph.make(
+      "writing",
+      StateGraph.nodes(Held, {
+        node: Node.make({
+          input: Schema.Struct({ n: Schema.Int }),
+          run: ({ n }) =>
+            Effect.sync(() => {
+              runs++
+              return { h: `made of ${n}`, log: ["node"] }
+            }),
+          cache: Policy.cache()
+        }),
+        reads: ({ h }) => ({ log: [String(h)] })
+      }),
+      { start: "node", edges: { node: "reads" } }
+    )
+    assert.deepStrictEqual((yield* graph.invoke({ n: 1 })).log, ["node", "made of 1"])
+    assert.deepStrictEqual((yield* graph.invoke({ n: 1 })).log, ["node", "made of 1"])
+    assert.strictEqual(runs, 2)
+  }).pipe(Effect.provide(layer)))
+
+it.effect("L17 a kept text that is not what was kept is no result: the node runs", () =>
+  Effect.gen(function*() {
+    const damages: ReadonlyArray<(text: string) => string> = [
+      (text) => text.replace("result 1", "result 2"),
+      (text) => text.slice(0, -1),
+      () => "",
+      () => "{",
+      () => "null",
+      () => "[[1]]",
+      () => "[[\"log\",0,[\"forged\"]]]"
+    ]
+    for (const [index, damage] of damages.entries()) {
+      const cache = yield* NodeCache.makeMemory
+      const damaged = NodeCache.NodeCache.of({
+        ...cache,
+        get: (scope, key) => Effect.map(cache.get(scope, key), Option.map(damage))
+      })
+      const runs: Array<string> = []
+      const graph = cached(runs, Policy.cache())
+      const run = Effect.provideService(graph.invoke({ n: 1 }), NodeCache.NodeCache, damaged)
+      for (let count = 0; count < 2; count++) assert.deepStrictEqual(yield* run, { n: 1, log: ["result 1"] })
+      assert.deepStrictEqual(runs, ["1", "1"], String(index))
+    }
+  }))

@@ -867,21 +867,90 @@ behaves("L11 unkeyed questions are counted per tag: two kinds do not disturb eac
     assert.deepStrictEqual(yield* thread.resume(Ask.reply("London")), { log: ["Ada", "36", "London"] })
   }))
 
-behaves("L11 one key asked twice in a task is one question", () =>
-  Effect.gen(function*() {
-    const graph = StateGraph.make(
-      "same key",
-      StateGraph.nodes(Log, {
-        node: Effect.fnUntraced(function*() {
-          return { log: [yield* Ask.ask("q", { key: "k" }), yield* Ask.ask("q", { key: "k" })] }
-        })
-      }),
-      { start: "node" }
-    )
-    const thread = graph.thread("t")
-    assert.deepStrictEqual((yield* paused(thread.invoke({}))).length, 1)
-    assert.deepStrictEqual(yield* thread.resume(Ask.reply("a")), { log: ["a", "a"] })
-  }))
+behaves(
+  "L11 a key of a question that has its answer is refused to another, whatever that shows",
+  () =>
+    Effect.gen(function*() {
+      const refused = new GraphError.DuplicateKey({ kind: "ask", node: "node", called: "Ask", key: "k" })
+      for (const payload of ["q", "another"]) {
+        const graph = StateGraph.make(
+          "same key",
+          StateGraph.nodes(Log, {
+            node: Effect.fnUntraced(function*() {
+              const first = yield* Ask.ask("q", { key: "k" })
+              // That the node catches the failure changes nothing.
+              return {
+                log: [first, yield* Effect.catch(Ask.ask(payload, { key: "k" }), () => Effect.succeed("caught"))]
+              }
+            })
+          }),
+          { start: "node" }
+        )
+        const thread = graph.thread(payload)
+        assert.deepStrictEqual(payloads(yield* paused(thread.invoke({}))), ["q"])
+        assert.deepStrictEqual(yield* Effect.flip(thread.resume(Ask.reply("a"))), refused)
+        assert.deepStrictEqual(yield* Effect.flip(thread.continue()), refused)
+        const { next, values } = yield* thread.state()
+        assert.deepStrictEqual([values, next], [{ log: [] }, ["node"]])
+      }
+      assert.include(refused.message, "node \"node\" asks \"Ask\" with the key \"k\" of another question")
+    })
+)
+
+behaves(
+  "L11 two questions that wait under one key are refused, unless they are the same",
+  () =>
+    Effect.gen(function*() {
+      const graph = (asked: ReadonlyArray<string>) =>
+        StateGraph.make(
+          "same key",
+          StateGraph.nodes(Log, {
+            node: () =>
+              Effect.map(
+                Effect.forEach(asked, (payload) => Effect.exit(Ask.ask(payload, { key: "k" })), {
+                  concurrency: "unbounded"
+                }),
+                () => ({ log: ["swallowed"] })
+              )
+          }),
+          { start: "node" }
+        )
+      assert.deepStrictEqual(
+        yield* Effect.flip(graph(["one", "two"]).thread("two").invoke({})),
+        new GraphError.DuplicateKey({ kind: "ask", node: "node", called: "Ask", key: "k" })
+      )
+      assert.deepStrictEqual(payloads(yield* paused(graph(["one", "one"]).thread("one").invoke({}))), ["one"])
+    })
+)
+
+behaves(
+  "L10 a key is asked again by a retry inside the node while it waits, and by every new attempt",
+  () =>
+    Effect.gen(function*() {
+      const attempts: Array<number> = []
+      const graph = StateGraph.make(
+        "again",
+        StateGraph.nodes(Log, {
+          node: Node.make({
+            input: Log,
+            run: Effect.fnUntraced(function*() {
+              const { attempt } = yield* Running.Running
+              const answer = yield* Effect.retry(Ask.ask("q", { key: "k" }), { times: 2 })
+              attempts.push(attempt)
+              if (attempt === 1) return yield* new Failed({ at: attempt })
+              return { log: [answer] }
+            }),
+            retry: Policy.retry({ schedule: Schedule.recurs(1) })
+          })
+        }),
+        { start: "node" }
+      )
+      const thread = graph.thread("t")
+      assert.deepStrictEqual(payloads(yield* paused(thread.invoke({}))), ["q"])
+      assert.deepStrictEqual(yield* thread.resume(Ask.reply("a")), { log: ["a"] })
+      assert.deepStrictEqual(attempts, [1, 2])
+    })
+)
 
 behaves(
   "L11 unkeyed questions from two fibers of one task are refused, even if both failures are caught",
@@ -897,7 +966,7 @@ behaves(
           { start: "node" }
         )
       const refused = yield* Effect.flip(graph([undefined, undefined]).thread("two").invoke({}))
-      assert.deepStrictEqual(refused, new GraphError.ConcurrentCall({ kind: "ask", node: "node", name: "Ask" }))
+      assert.deepStrictEqual(refused, new GraphError.ConcurrentCall({ kind: "ask", node: "node", called: "Ask" }))
       const state = yield* graph([undefined, undefined]).thread("two").state()
       assert.deepStrictEqual([state.values, state.next, state.requests], [{ log: [] }, ["node"], []])
       // One of them without a key is told from the others.
@@ -1570,7 +1639,10 @@ behaves(
         const [mismatch] = yield* mismatchesOf(thread.continue())
         assert.deepStrictEqual([mismatch?.reason, mismatch?.answered, mismatch?.now], ["InvalidAnswer", "?", "?"])
         assert.include(mismatch!.message, "Answer again")
-        assert.deepStrictEqual((yield* thread.state()).requests, [{ id: request!.id, tag: "Grade", payload: "?" }])
+        assert.deepStrictEqual(
+          (yield* thread.state()).requests,
+          untyped([{ id: request!.id, tag: "Grade", payload: "?" }])
+        )
         assert.deepStrictEqual(payloads(yield* paused(thread.continue())), ["?"])
         assert.deepStrictEqual(yield* thread.resume(untyped(numbers.reply(2))), { log: ["2"] })
       }

@@ -1,7 +1,7 @@
 /** What nodes read and write is theirs: nothing that they do to it later reaches the state, a sibling, another run or thread. */
 import { assert } from "@effect/vitest"
-import { Effect, Schedule, Schema, SchemaTransformation } from "effect"
-import { Channel, Node, NodeCache, Policy, Send, State, StateGraph } from "superstep"
+import { Effect, Equal, Hash, Schedule, Schema, SchemaGetter, SchemaTransformation } from "effect"
+import { Channel, Command, Node, NodeCache, Policy, Send, State, StateGraph } from "superstep"
 import { behaves } from "./Savers.ts"
 
 /** An instance that changes itself. */
@@ -312,22 +312,198 @@ behaves("a value whose stored form reads back as something else is refused", () 
     assert.strictEqual((yield* Effect.flip(graph.invoke({ v: "text" })))._tag, "InvalidUpdate")
   }))
 
-behaves("what has no JSON form is refused on a thread, and nothing is lost", () =>
+behaves(
+  "what has no stored form is refused, on a thread and without one, and nothing is lost",
+  () =>
+    Effect.gen(function*() {
+      class Handle {}
+      const cases: ReadonlyArray<readonly [string, Channel.AnySchema, unknown]> = [
+        ["function", Schema.Any, { f: () => 1 }],
+        ["bigint", Schema.Any, [1n]],
+        ["date", Schema.Unknown, { d: new Date(0) }],
+        ["map", Schema.Unknown, new Map()],
+        ["nan", Schema.Any, NaN],
+        ["instance", Schema.instanceOf(Handle), new Handle()]
+      ]
+      for (const [name, schema, value] of cases) {
+        class S extends State.make({ v: Channel.lastValue(Schema.NullOr(schema), { initial: () => null }) }) {}
+        const graph = StateGraph.make("g", StateGraph.nodes(S, { a: () => ({ v: value }) }), { start: "a" })
+        for (const call of [graph.thread(name).invoke({}), graph.invoke({})]) {
+          const error = yield* Effect.flip(call)
+          assert.deepInclude(error, { _tag: "InvalidUpdate", reason: "InvalidValue", channel: "v" }, name)
+          assert.include(error.message, "it has no stored form", name)
+        }
+        assert.deepStrictEqual((yield* graph.thread(name).state()).values, { v: null })
+      }
+    })
+)
+
+/** Schemas whose stored forms do not tell their values apart, or change them. */
+const Money = Schema.Int.pipe(Schema.decodeTo(Schema.Number, {
+  decode: SchemaGetter.transform((cents: number) => cents / 100),
+  encode: SchemaGetter.transform((amount: number) => Math.round(amount * 100))
+}))
+const lossy: ReadonlyArray<readonly [string, Channel.AnySchema, unknown]> = [
+  ["a text like a bigint", Schema.Union([Schema.BigInt, Schema.String]), "123"],
+  ["a text like NaN", Schema.Union([Schema.Number, Schema.String]), "NaN"],
+  ["NaN like a text", Schema.Union([Schema.String, Schema.Number]), NaN],
+  ["null like undefined", Schema.Union([Schema.Undefined, Schema.Null]), null],
+  ["a text like a number", Schema.Union([Schema.NumberFromString, Schema.String]), "12"],
+  ["a part of a struct", Schema.Struct({ a: Schema.NullishOr(Schema.Int) }), { a: undefined }],
+  [
+    "one of two structs",
+    Schema.Union([Schema.Struct({ a: Schema.NumberFromString }), Schema.Struct({ a: Schema.String })]),
+    { a: "5" }
+  ],
+  ["a number that is rounded", Money, 1.2345]
+]
+
+behaves(
+  "a value that would read back as another is refused, written, sent or made by a reducer",
+  () =>
+    Effect.gen(function*() {
+      for (const [name, schema, value] of lossy) {
+        const made = Channel.reducer({
+          value: Schema.Array(schema),
+          update: Schema.Boolean,
+          initial: () => [],
+          reduce: (list) => [...list, value]
+        })
+        class S extends State.make({ list: Channel.append(schema), made }) {}
+        const nodes = StateGraph.nodes(S, {
+          write: () => ({ list: [value] }),
+          make: () => ({ made: true }),
+          send: () => Command.make({ goto: Send.make("sent", { value }) }),
+          sent: Node.make({ input: Schema.Struct({ value: schema }), run: () => Effect.succeed({}) })
+        })
+        for (const start of ["write", "make", "send"] as const) {
+          const graph = StateGraph.make("g", nodes as never, { start } as never) as unknown as StateGraph.StateGraph<
+            typeof S,
+            {},
+            never,
+            never,
+            never
+          >
+          const error = yield* Effect.flip(graph.invoke({} as never) as Effect.Effect<unknown, { message: string }>)
+          assert.include(error.message, "reads back as something else", `${name} ${start}`)
+        }
+      }
+    })
+)
+
+behaves("a value of a recursive schema enters, however the schema makes its parts", () =>
   Effect.gen(function*() {
-    class S extends State.make({ v: Schema.Any }) {}
-    for (
-      const [name, value] of Object.entries({
-        function: { f: () => 1 },
-        bigint: [1n],
-        date: { d: new Date(0) },
-        nan: NaN
-      })
-    ) {
-      const graph = StateGraph.make("g", StateGraph.nodes(S, { a: () => ({ v: value }) }), { start: "a" })
-      const thread = graph.thread(name)
-      const error = yield* Effect.flip(thread.invoke({ v: 0 }))
-      assert.deepInclude(error, { _tag: "CheckpointError", reason: "Encode", channel: "v" }, name)
-      assert.deepStrictEqual((yield* thread.state()).values, { v: 0 })
+    interface Tree {
+      readonly v: number
+      readonly kids: ReadonlyArray<Tree>
+    }
+    const tree = (): Schema.Codec<Tree> => Schema.Struct({ v: Schema.Number, kids: Schema.Array(Schema.suspend(tree)) })
+    class S extends State.make({ t: tree() }) {}
+    const graph = StateGraph.make("g", StateGraph.nodes(S, { a: () => ({}) }), { start: "a" })
+    const t = { v: 1, kids: [{ v: 2, kids: [] }] }
+    assert.deepStrictEqual(yield* graph.thread("t").invoke({ t }), { t })
+  }))
+
+behaves("a schema that can only be read by waiting is refused before anything is stored", () =>
+  Effect.gen(function*() {
+    const slow = Schema.String.pipe(Schema.decodeTo(Schema.String, {
+      decode: SchemaGetter.transformEffect((text: string) => Effect.as(Effect.sleep(1), text)),
+      encode: SchemaGetter.passthrough()
+    }))
+    class S extends State.make({ id: slow }) {}
+    const thread = StateGraph.make("g", StateGraph.nodes(S, { a: () => ({}) }), { start: "a" }).thread("t")
+    assert.strictEqual((yield* Effect.flip(thread.invoke({ id: "x" })))._tag, "InvalidUpdate")
+    assert.strictEqual((yield* Effect.flip(thread.state()))._tag, "UnknownThread")
+  }))
+
+behaves(
+  "untracked values go where the others go, as they are: through inputs, Sends and graphs inside",
+  () =>
+    Effect.gen(function*() {
+      class Client {
+        calls = 0
+      }
+      const fields = {
+        client: Channel.untracked<Client>(),
+        since: Schema.Date,
+        log: Channel.append(Schema.Int)
+      }
+      class S extends State.make(fields) {}
+      const use = ({ client, since }: { readonly client?: Client | undefined; readonly since: Date }) => {
+        client!.calls++
+        return { log: [since.getTime()] }
+      }
+      const inner = StateGraph.make("inner", StateGraph.nodes(S, { use }), { start: "use" })
+      const graph = StateGraph.make(
+        "g",
+        StateGraph.nodes(S, {
+          use,
+          inner,
+          sent: Node.make({ input: S, run: (s) => Effect.succeed(use(s)) }),
+          send: (s) => Command.make({ goto: Send.make("sent", s) })
+        }),
+        { start: ["use", "send", "inner"] }
+      )
+      for (const call of [graph.invoke, graph.thread("t").invoke]) {
+        const client = new Client()
+        const values = yield* call({ client, since: new Date(7) })
+        assert.deepStrictEqual(values.log, [7, 7, 7])
+        assert.strictEqual(client.calls, 3)
+        assert.isFalse(Object.isFrozen(client))
+      }
+    })
+)
+
+behaves("data that only looks like Effect's own is isolated like any other", () =>
+  Effect.gen(function*() {
+    class Point {
+      n = 0;
+      [Equal.symbol](other: unknown): boolean {
+        return other instanceof Point && other.n === this.n
+      }
+      [Hash.symbol](): number {
+        return this.n
+      }
+    }
+    const PointSchema = Schema.instanceOf(Point, {
+      toCodecJson: () =>
+        Schema.link<Point>()(
+          Schema.Finite,
+          SchemaTransformation.transform({
+            decode: (n: number) => Object.assign(new Point(), { n }),
+            encode: (point: Point) => point.n
+          })
+        )
+    })
+    class S extends State.make({
+      point: Channel.lastValue(PointSchema, { initial: () => new Point() }),
+      shell: Channel.reducer({
+        value: Schema.Unknown,
+        update: Schema.Int,
+        initial: () => ({}),
+        // Frozen by hand, and not at every depth.
+        reduce: (_, n) => Object.freeze({ inner: { n } })
+      }),
+      seen: Channel.append(Schema.Int)
+    }) {}
+    const spoil = (s: { readonly point: Point; readonly shell: unknown }) => {
+      s.point.n += 1
+      const { inner } = s.shell as { readonly inner?: { n: number } }
+      try {
+        if (inner !== undefined) inner.n = 99
+      } catch {
+        // Frozen, as it should be.
+      }
+      return { seen: [s.point.n, inner?.n ?? 0] }
+    }
+    const graph = StateGraph.make(
+      "points",
+      StateGraph.nodes(S, { first: () => ({ shell: 5 }), a: spoil, b: spoil }),
+      { start: "first", edges: { first: ["a", "b"] } }
+    )
+    for (const call of [graph.invoke, graph.thread("t").invoke]) {
+      const { point, seen } = yield* call({})
+      assert.deepStrictEqual([point.n, ...seen], [0, 1, 5, 1, 5])
     }
   }))
 

@@ -123,7 +123,7 @@ behavesReopened(
         )
         const thread = graph.thread(`t${run}`)
         const error = yield* open(Effect.flip(thread.invoke({})))
-        assert.deepStrictEqual(error, new GraphError.ConcurrentCall({ kind: "ask", node: "node", name: "Ask" }))
+        assert.deepStrictEqual(error, new GraphError.ConcurrentCall({ kind: "ask", node: "node", called: "Ask" }))
         const state = yield* open(thread.state())
         assert.deepStrictEqual([state.values, state.requests, state.next], [{ log: [] }, [], ["node"]])
       }
@@ -439,7 +439,7 @@ behaves(
         }))
       )
       const error = yield* Effect.flip(graph.thread("t").invoke({}))
-      assert.deepStrictEqual(error, new GraphError.ConcurrentCall({ kind: "ask", node: "node", name: "Ask" }))
+      assert.deepStrictEqual(error, new GraphError.ConcurrentCall({ kind: "ask", node: "node", called: "Ask" }))
     })
 )
 
@@ -547,5 +547,22 @@ behaves(
       const exit = yield* Effect.exit(thread.continue())
       // A pause is one typed failure: nothing else is in its cause.
       assert.isTrue(Exit.isFailure(exit) && exit.cause.reasons.every(Cause.isFailReason))
+    })
+)
+
+behaves(
+  "a run without a thread that asks says that it needs one: nothing could answer it",
+  () =>
+    Effect.gen(function*() {
+      const graph = oneNode(() => Effect.map(Ask.ask("go on?"), (answer) => ({ log: [answer] })))
+      const invoke = graph.invoke as unknown as (
+        input: object
+      ) => ReturnType<ReturnType<typeof graph.thread>["continue"]>
+      const alone = yield* Effect.flip(invoke({}))
+      assert.match(
+        alone.message,
+        /^the run waits for an answer to "Ask" .*, and has no thread to wait on: run the graph on one, \.thread\(id\)$/
+      )
+      assert.notInclude((yield* Effect.flip(graph.thread("t").invoke({}))).message, "thread")
     })
 )

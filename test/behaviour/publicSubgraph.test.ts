@@ -102,7 +102,7 @@ behaves("E1 calls at once without keys are refused", () =>
       { start: "node" }
     )
     const refused = yield* Effect.flip(graph.thread("t").invoke({}))
-    assert.deepStrictEqual(refused, new GraphError.ConcurrentCall({ kind: "graph", node: "node", name: "asker" }))
+    assert.deepStrictEqual(refused, new GraphError.ConcurrentCall({ kind: "graph", node: "node", called: "asker" }))
   }))
 
 behaves(
@@ -122,7 +122,7 @@ behaves(
           }),
           { start: "node" }
         )
-        const refused = new GraphError.DuplicateKey({ node: "node", name: "inner", key: "a" })
+        const refused = new GraphError.DuplicateKey({ kind: "graph", node: "node", called: "inner", key: "a" })
         assert.deepStrictEqual(yield* Effect.flip(graph.invoke({})), refused)
         assert.deepStrictEqual(yield* Effect.flip(graph.thread(String(concurrency)).invoke({})), refused)
         assert.include(refused.message, "node \"node\" calls graph \"inner\" with the key \"a\" of another call")
@@ -616,3 +616,38 @@ it.effect("S10 the same holds for Sends to a graph that asks", () =>
     const end = yield* thread.resume([Ask.reply("A", { id: asked[0]!.id }), Ask.reply("C", { id: asked[2]!.id })])
     assert.deepStrictEqual(end.log, ["A", "B", "C"])
   }).pipe(Effect.provide(Checkpointer.layerMemory)))
+
+behaves(
+  "a graph that only Sends start takes what they bring, which the state around it need not have",
+  () =>
+    Effect.gen(function*() {
+      class Items extends State.make({ items: Schema.Array(Schema.String), log: Channel.append(Schema.String) }) {}
+      class Item extends State.make({ item: Schema.String, log: Channel.append(Schema.String) }) {}
+      const inspect = StateGraph.make(
+        "inspect",
+        StateGraph.nodes(Item, {
+          read: (s) => ({ log: [`read ${s.item}`] }),
+          judge: (s) => Effect.map(Ask.ask(`${s.item}?`), (answer) => ({ log: [answer] }))
+        }),
+        { start: "read", edges: StateGraph.sequence("read", "judge") }
+      )
+      const nodes = StateGraph.nodes(Items, { plan: () => ({}), inspect })
+      const thread = StateGraph.make("items", nodes, {
+        start: "plan",
+        edges: { plan: StateGraph.route(["inspect"], (s) => s.items.map((item) => Send.make("inspect", { item }))) }
+      }).thread("t")
+      yield* Effect.flip(thread.invoke({ items: ["a", "b"] }))
+      const asked = (yield* thread.state()).requests
+      assert.deepStrictEqual(asked.map(({ payload }) => payload), ["a?", "b?"])
+      assert.deepStrictEqual((yield* thread.at(["inspect:1"]).state()).values, { item: "b", log: ["read b"] })
+      const end = yield* thread.resume(asked.map(({ id }, n) => Ask.reply(`r${n}`, { id })))
+      assert.deepStrictEqual(end, { items: ["a", "b"], log: ["read a", "r0", "read b", "r1"] })
+
+      // By name, and without types, nothing brings the key.
+      const edge = StateGraph.make("edge", nodes, { start: "plan", edges: { plan: "inspect" as never } })
+      assert.deepStrictEqual(
+        yield* Effect.flip(edge.thread("u").invoke({ items: [] })),
+        new GraphError.MissingInput({ keys: ["item"] })
+      )
+    })
+)

@@ -227,6 +227,28 @@ it.effect("LG#167 each attempt knows its number, and when the first began", () =
     ])
   }).pipe(Effect.provide(Checkpointer.layerMemory)))
 
+it.effect("LG#167 a first attempt may begin when the clock stands at nothing", () =>
+  Effect.gen(function*() {
+    const seen: Array<number> = []
+    const graph = StateGraph.make(
+      "epoch",
+      StateGraph.nodes(Log, {
+        node: Node.make({
+          input: Log,
+          run: () =>
+            Effect.flatMap(Running.Running, ({ attempt, firstAttemptMillis }) => {
+              seen.push(firstAttemptMillis)
+              return attempt < 3 ? Effect.fail(new Busy({ attempt })) : Effect.succeed({ log: [] })
+            }),
+          retry: fixed(30, 3)
+        })
+      }),
+      { start: "node" }
+    )
+    const { exit, millis } = yield* runOut(graph.invoke({}))
+    assert.deepStrictEqual([Exit.isSuccess(exit), millis, seen], [true, 60, [0, 0, 0]])
+  }))
+
 it.effect("L22 a defect is not retried, nor is an interruption from within", () =>
   Effect.gen(function*() {
     let attempts = 0

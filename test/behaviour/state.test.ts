@@ -46,7 +46,7 @@ const untyped = (state: State.Any, bodies: object, flow: object): Untyped =>
 
 const refused = (
   reason: GraphError.InvalidUpdateReason,
-  channel: string,
+  channel: string | undefined,
   writers: ReadonlyArray<string>,
   detail?: string
 ) => ({ reason, channel, writers, detail })
@@ -231,7 +231,7 @@ behaves("L4 what is no update is refused, and says who returned it", () =>
       const graph = untyped(Demo, { a: () => Effect.succeed(output) }, { start: "a" })
       assert.deepStrictEqual(
         shape(yield* Effect.flip(graph.invoke({ total: 0 }))),
-        refused("NotAnUpdate", "", ["a"], detail)
+        refused("NotAnUpdate", undefined, ["a"], detail)
       )
     }
     for (const output of [undefined, null, {}, [], [undefined].slice(1)]) {

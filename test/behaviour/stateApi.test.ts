@@ -7,6 +7,7 @@ import {
   Checkpointer,
   Command,
   END,
+  GraphError,
   Interrupt,
   Node,
   Send,
@@ -559,3 +560,87 @@ behaves(
       assert.deepStrictEqual((yield* thread.at(["inner"]).state()).next, ["inner_2"])
     })
 )
+
+behaves(
+  "L19 a history before a checkpoint that there is not is unknown, and before the first there is none",
+  () =>
+    Effect.gen(function*() {
+      const thread = nested().thread("t")
+      yield* Effect.flip(thread.invoke({ my_key: "my value" }))
+      const unknown = (path: ReadonlyArray<string>, checkpoint: string) =>
+        new GraphError.UnknownCheckpoint({ thread: "t", checkpoint, path })
+      assert.deepStrictEqual(yield* Effect.flip(thread.history({ before: "nope" })), unknown([], "nope"))
+      const all = (yield* thread.history()).map(({ checkpoint }) => checkpoint)
+      assert.deepStrictEqual(yield* thread.history({ before: all.at(-1)! }), [])
+      assert.strictEqual((yield* thread.history({ before: all[0]! })).length, all.length - 1)
+      const inside = thread.at(["inner"])
+      const [first] = (yield* inside.history()).map(({ checkpoint }) => checkpoint)
+      assert.deepStrictEqual(yield* Effect.flip(inside.history({ before: "nope" })), unknown(["inner"], "nope"))
+      // A checkpoint of the graph around it is none of its own.
+      assert.deepStrictEqual(yield* Effect.flip(inside.history({ before: all[0]! })), unknown(["inner"], all[0]!))
+      assert.deepStrictEqual(yield* Effect.flip(thread.history({ before: first! })), unknown([], first!))
+    })
+)
+
+behaves("L19 a path without a graph is refused with the paths that there are", () =>
+  Effect.gen(function*() {
+    const said = (path: ReadonlyArray<string>) =>
+      Effect.map(Effect.flip(thread.at(path).state()), ({ message }) => message)
+    const asking = StateGraph.make(
+      "asking",
+      StateGraph.nodes(Log, { ask: () => Effect.map(Ask.ask("?"), (answer) => ({ log: [answer] })) }),
+      { start: "ask" }
+    )
+    const done = StateGraph.make("done", StateGraph.nodes(Log, { node: () => ({ log: ["done"] }) }), { start: "node" })
+    const graph = StateGraph.make(
+      "outer",
+      StateGraph.nodes(Log, { done, plain: () => ({}), asking, calls: () => asking.call({}, { key: "k" }) }),
+      { start: ["done", "plain"], edges: { done: ["asking", "calls"] } }
+    )
+    const thread = graph.thread("t")
+    yield* paused(thread.invoke({}))
+    const there = "[\"asking\"], [\"calls~@k\"], [\"done\"]"
+    for (const path of [["inner"], ["plain"], ["asking~0"], ["asking:0"], ["plain", "deep"]]) {
+      const text = path.map((segment) => `"${segment}"`).join(", ")
+      assert.strictEqual(yield* said(path), `thread "t" has no graph at [${text}]; there are graphs at ${there}`)
+    }
+    assert.strictEqual(
+      yield* said(["done", "deep"]),
+      "thread \"t\" has no graph at [\"done\", \"deep\"]; no graph inside it has run"
+    )
+    assert.strictEqual(
+      yield* said(["calls~@k"]),
+      "thread \"t\" has a graph at [\"calls~@k\"] that a node calls: say which, at([\"calls~@k\"], graph)"
+    )
+    const error = yield* Effect.flip(thread.at(["inner"]).history())
+    assert.deepStrictEqual(
+      error,
+      new GraphError.UnknownCheckpoint({
+        thread: "t",
+        checkpoint: undefined,
+        path: ["inner"],
+        paths: [["asking"], ["calls~@k"], ["done"]]
+      })
+    )
+    const before = yield* Effect.flip(thread.at(["done"]).state({ checkpoint: "nope" }))
+    assert.strictEqual(before.message, "thread \"t\" has no checkpoint nope at [\"done\"]")
+  }))
+
+behaves("L18 a thread whose next node is gone from the graph says which", () =>
+  Effect.gen(function*() {
+    const graph = (second: string) =>
+      StateGraph.make(
+        "counter",
+        { state: Log, bodies: { first: () => ({ log: ["first"] }), [second]: () => ({ log: [second] }) } } as never,
+        { start: "first", edges: { first: second } } as never
+      ) as StateGraph.StateGraph<typeof Log, {}, never, never, never>
+    yield* Effect.flip(graph("inc").thread("t").invoke({}, { after: ["first"] }))
+    const thread = graph("add").thread("t")
+    for (const attempt of [Effect.asVoid(thread.state()), Effect.asVoid(thread.continue())]) {
+      const error = yield* Effect.flip(attempt)
+      assert.instanceOf(error, GraphError.CheckpointError)
+      const { channel, message, reason } = error as GraphError.CheckpointError
+      assert.deepStrictEqual([reason, channel], ["Graph", undefined])
+      assert.include(message, "node \"inc\" is gone from the graph, or the thread belongs to another graph")
+    }
+  }))

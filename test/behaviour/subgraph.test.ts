@@ -684,7 +684,7 @@ behaves("L16 a call whose input differs on resume is refused", () =>
     const thread = graph.thread("t")
     yield* Effect.flip(thread.invoke({}))
     const refused = yield* Effect.flip(thread.resume(Ask.reply("yes")))
-    assert.deepStrictEqual([refused._tag, refused._tag === "ReplayMismatch" && [refused.node, refused.name]], [
+    assert.deepStrictEqual([refused._tag, refused._tag === "ReplayMismatch" && [refused.node, refused.called]], [
       "ReplayMismatch",
       ["node", "asker"]
     ])

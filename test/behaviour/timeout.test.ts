@@ -600,3 +600,33 @@ it.live("L20 a run timeout holds on a storage that is slow in real time", () =>
     assert.strictEqual(error._tag === "NodeTimeout" ? error.kind : error._tag, "run")
     assert.deepStrictEqual(yield* thread.continue(), { log: ["a", "b"] })
   }).pipe(Effect.provide(Checkpointer.layerMemory)))
+
+it.effect("L22 a timeout that bounds nothing is refused where it is made", () =>
+  Effect.gen(function*() {
+    const node = { input: Log, run: sleeps(1) }
+    const made: ReadonlyArray<readonly [string, (millis: number) => unknown]> = [
+      ["Send.make(\"x\"): a timeout", (timeout) => Send.make("x", {}, { timeout })],
+      ["an attempt timeout", (timeout) => Policy.timeout(timeout)],
+      ["an attempt timeout", (attempt) => Policy.timeout({ attempt })],
+      ["an idle timeout", (idle) => Policy.timeout({ idle })],
+      ["an attempt timeout", (timeout) => Node.make({ ...node, timeout })],
+      ["a cache ttl", (ttl) => Policy.cache({ ttl })]
+    ]
+    for (const [what, make] of made) {
+      for (const millis of [Number.NaN, 0, -1]) {
+        assert.throws(() => make(millis), `${what} must be longer than 0 ms`)
+      }
+      assert.throws(() => make(Infinity), `${what} must be finite: leave it out for none`)
+      make(1)
+    }
+    const nodes = StateGraph.nodes(Log, { node: sleeps(1) })
+    for (const name of ["superstepTimeout", "runTimeout"]) {
+      for (const value of [Number.NaN, 0, -1]) {
+        const options = { [name]: value } as Policy.Limits
+        const expected = `${name}: Expected a duration longer than 0 ms, got `
+        assert.throws(() => StateGraph.make("g", nodes, { start: "node" }, options), expected)
+        const refused = yield* Effect.flip(StateGraph.make("g", nodes, { start: "node" }).invoke({}, options))
+        assert.include(refused.message, expected)
+      }
+    }
+  }))

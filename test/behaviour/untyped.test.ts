@@ -422,7 +422,7 @@ describe("inputs", () => {
         thread.updateAll([[{ values: { total: 5 }, asNode: "double" }], [{ values: { notes }, asNode: "double" }]])
       ]
       for (const [index, call] of calls.entries()) {
-        assert.strictEqual((yield* failureOf(call))?._tag, "CheckpointError", `call ${index}`)
+        assert.strictEqual((yield* failureOf(call))?._tag, "InvalidUpdate", `call ${index}`)
         assert.strictEqual(yield* stateOf(thread), before, `call ${index}`)
       }
     }))
@@ -522,8 +522,8 @@ describe("updates and places", () => {
         ]
         for (const call of calls) {
           const error = yield* failureOf(call)
-          assert.strictEqual(error?._tag, "CheckpointError")
-          assert.include(error?.message, "a thread id is a text of 1 to 512 characters")
+          assert.strictEqual(error?._tag, "InvalidArgument")
+          assert.include(error?.message, "thread: an id is a text of 1 to 512 characters, not ")
         }
       }
     }))

@@ -316,7 +316,7 @@ it("Law7 a new input begins a new count: a join that fired before can stall agai
   let at = fed(machine, {})
   for (let i = 0; i < 3; i++) at = superstep(machine, at)
   assert.deepInclude(valueAt(machine, at, "join:a+b:t"), { fired: true })
-  assert.deepInclude(valueAt(machine, fed(machine, {}, at), "join:a+b:t"), { fired: false })
+  assert.isUndefined(valueAt(machine, fed(machine, {}, at), "join:a+b:t"))
 })
 
 it("§2 outside a superstep, what could be read before still wakes its nodes", () => {

@@ -306,13 +306,25 @@ describe("a wrong definition is refused when it is made, and says what is wrong"
       "§6.3",
       "a node with a separator",
       () => untypedGraph("g", Log, { ...bodies, "a|b": nothing }, { start: "a" }),
-      "graph \"g\": node name \"a|b\" contains \"|\" or \":\", which are reserved"
+      "graph \"g\": node name \"a|b\" contains \"|\", which is reserved, as | : ~ are"
     ],
     [
       "§6.3",
       "a node with the other separator",
       () => untypedGraph("g", Log, { ...bodies, "a:b": nothing }, { start: "a" }),
-      "graph \"g\": node name \"a:b\" contains \"|\" or \":\", which are reserved"
+      "graph \"g\": node name \"a:b\" contains \":\", which is reserved, as | : ~ are"
+    ],
+    [
+      "§6.3",
+      "a node named like a graph that another node calls",
+      () => untypedGraph("g", Log, { ...bodies, "a~0": nothing }, { start: "a" }),
+      "graph \"g\": node name \"a~0\" contains \"~\", which is reserved, as | : ~ are"
+    ],
+    [
+      "L9",
+      "a persistence that there is not",
+      () => untypedGraph("g", Log, bodies, { start: "a" }, { persistence: "forever" }),
+      "persistence: Expected \"call\" or \"thread\" or \"none\", got \"forever\""
     ],
     [
       "§6.3",
@@ -442,7 +454,7 @@ describe("a wrong machine is refused when it is made, and says what is wrong", (
     [
       "a node with a separator",
       make({ nodes: { "n|m": node({}) } }),
-      "graph \"m\": node name \"n|m\" contains \"|\" or \":\", which are reserved"
+      "graph \"m\": node name \"n|m\" contains \"|\", which is reserved, as | : ~ are"
     ],
     [
       "nobody listening to the input",

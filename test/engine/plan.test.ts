@@ -74,7 +74,7 @@ it("Law2 the input sorts before every task, and Commands from outside in the ord
 })
 
 it.prop("Law2 ids of tasks sort as the tasks do, whatever the names", [
-  Schema.UniqueArray(Schema.String.check(Schema.isPattern(/^[^|:]+$/)))
+  Schema.UniqueArray(Schema.String.check(Schema.isPattern(/^[^|:~]+$/)))
 ], ([names]) => {
   const nodes = names.filter((name) => !name.startsWith("__"))
   if (nodes.length === 0) return

@@ -67,6 +67,7 @@ const stored = (of: Program, outputs: ReadonlyArray<unknown>, before: Place = em
       )
     const encoded = Result.getOrThrow(encodeCheckpoint(of, place, { ...place, id: undefined, checkpoint: next }, {
       isInput,
+      finished: beside.length,
       writesLength: beside.reduce((sum, { data }) => sum + data.length, 0)
     }))
     const id = `c${rows.length}`
@@ -252,10 +253,13 @@ describe("Law17 what does not read back is refused, and named", () => {
     ) as Checkpoint["cells"]
     const versions = machine.channels.map(() => 1)
     const place = { ...emptyPlace(machine, ""), checkpoint: { ...initial(machine), cells, versions } }
-    assert.deepInclude(faultOf(encodeCheckpoint(machine, undefined, place, { isInput: true, writesLength: 0 })), {
-      reason: "Encode",
-      channel: "last"
-    })
+    assert.deepInclude(
+      faultOf(encodeCheckpoint(machine, undefined, place, { isInput: true, finished: 0, writesLength: 0 })),
+      {
+        reason: "Encode",
+        channel: "last"
+      }
+    )
     assert.deepInclude(faultOf(encodeWrites(machine, [{ channel: channel(machine, "list"), value: 5 }])), {
       reason: "Encode",
       channel: "list"

@@ -35,6 +35,7 @@ const commitOf = (id: string, parent: string | undefined, life: string | undefin
     : [{ checkpoint: parent, task: "task", status: "done", revision: 1, data: JSON.stringify(id) }],
   place: "",
   expected: parent,
+  finished: undefined,
   inside: [],
   owner,
   life

@@ -77,7 +77,7 @@ describe("a machine that is wired by hand", () => {
     expectTypeOf(thread.continue()).toEqualTypeOf<Run>()
     expectTypeOf(thread.invoke(Command.make({ update: { y: 1, log: ["x"] }, goto: END }))).toEqualTypeOf<Run>()
     expectTypeOf(thread.state()).toEqualTypeOf<
-      Effect.Effect<Checkpoint.Snapshot<All>, Thread.StateError, Checkpointer.Checkpointer>
+      Effect.Effect<Checkpoint.Snapshot<All, never>, Thread.StateError, Checkpointer.Checkpointer>
     >()
   })
   it("shows events with what its nodes write, by channel", () => {

@@ -177,6 +177,33 @@ describe("interrupts", () => {
   })
 })
 
+describe("a node with an input of its own", () => {
+  it("returns an update, an Effect of one, or either", () => {
+    const input = Schema.Struct({ x: Schema.Int })
+    type Body<X> = X extends Node.Node<infer Y> ? Y : never
+    const plain = Node.make({ input, run: ({ x }) => ({ total: x }) })
+    expectTypeOf<Effect.Success<Body<typeof plain>>>().toEqualTypeOf<{ total: number }>()
+    const either = Node.make({
+      input,
+      run: ({ x }) => x > 0 ? { total: x } : Effect.fail(new Broken()),
+      onError: (error, { x }) => {
+        expectTypeOf(error).toEqualTypeOf<Broken | GraphError.NodeTimeout>()
+        return { visited: [`${x}`] }
+      }
+    })
+    expectTypeOf<Effect.Success<Body<typeof either>>>().toEqualTypeOf<{ total: number } | { visited: Array<string> }>()
+    expectTypeOf<Effect.Error<Body<typeof either>>>().toBeNever()
+  })
+})
+
+describe("a graph as a node", () => {
+  it("is fed by a state whose keys may be empty where its input may leave them out", () => {
+    class Perhaps extends State.make({ token: Channel.ephemeral(Schema.Int), log: Channel.append(Schema.String) }) {}
+    const inner = StateGraph.make("inner", StateGraph.nodes(Perhaps, { a: () => ({ log: ["a"] }) }), { start: "a" })
+    StateGraph.make("outer", StateGraph.nodes(Perhaps, { inner }), { start: "inner" })
+  })
+})
+
 describe("error handlers", () => {
   it("take a node's failures out of the run, and put their own in", () => {
     const handled = StateGraph.make(

@@ -1,6 +1,7 @@
 import { Effect, Schema, Stream } from "effect"
 import {
   Channel,
+  type Checkpoint,
   type Checkpointer,
   Command,
   END,
@@ -137,13 +138,28 @@ describe("errors", () => {
     expectTypeOf(Effect.catchTags(thread.updateAll([]), updated)).toEqualTypeOf<
       Effect.Effect<string, never, Checkpointer.Checkpointer>
     >()
-    expectTypeOf(Effect.catchTags(thread.delete, { CheckpointError: () => Effect.void })).toEqualTypeOf<
+    const refused = () => Effect.void
+    expectTypeOf(Effect.catchTags(thread.delete, { CheckpointError: refused, InvalidArgument: refused })).toEqualTypeOf<
       Effect.Effect<void, never, Checkpointer.Checkpointer>
     >()
   })
 })
 
 describe("interrupts", () => {
+  it("are shown with the payload of their tag, by the thread and by each task", () => {
+    type Shown = Effect.Success<ReturnType<ThreadOf["state"]>>
+    expectTypeOf<Shown["requests"][number]>().toEqualTypeOf<
+      Checkpoint.PendingRequest<"Approve", string> | Checkpoint.PendingRequest<"Choose", { readonly n: number }>
+    >()
+    expectTypeOf<Shown["tasks"][number]["requests"]>().toEqualTypeOf<Shown["requests"]>()
+    expectTypeOf<Effect.Success<ReturnType<ThreadOf["history"]>>[number]>().toEqualTypeOf<Shown>()
+    const payload = ([request]: Shown["requests"]) => {
+      if (request?.tag === "Choose") expectTypeOf(request.payload).toEqualTypeOf<{ readonly n: number }>()
+    }
+    expectTypeOf(payload).returns.toBeVoid()
+    const plain = inner.thread("t")
+    expectTypeOf<Effect.Success<ReturnType<typeof plain["state"]>>["requests"]>().toEqualTypeOf<ReadonlyArray<never>>()
+  })
   it("tell what they show and what answers them", () => {
     expectTypeOf<Interrupt.Payload<typeof Choose>>().toEqualTypeOf<{ readonly n: number }>()
     expectTypeOf<Interrupt.Answer<typeof Choose>>().toEqualTypeOf<number>()

@@ -28,6 +28,7 @@ export class WriteReport extends Interrupt.make("WriteReport", {
     path: Schema.String,
     pages: Schema.Int,
     findings: Schema.Int,
+    outside: Schema.Int,
     problem: Schema.NullOr(Schema.String)
   }),
   answer: Schema.NullOr(Schema.String)
@@ -49,9 +50,11 @@ export class Audit extends State.make({
   problem: Channel.lastValue(Schema.NullOr(Schema.String), { initial: () => null }),
   /** The paths that answers named, the latest last. */
   targets: Channel.append(Schema.String),
+  /** The same of this audit before it was begun anew. */
+  earlier: Channel.append(Schema.String),
   /** The report that was last written. */
   written: Channel.lastValue(Schema.NullOr(Schema.String), { initial: () => null })
-}, { input: ["root", "report"], output: ["summary", "written"] }) {}
+}, { input: ["root", "report", "earlier"], output: ["summary", "written"] }) {}
 
 type Known = State.Type<typeof Audit>
 
@@ -82,10 +85,14 @@ const behind = Effect.fnUntraced(function*(link: string) {
   return type === "Directory" ? "folder" : type === undefined ? undefined : "other"
 })
 
+/** Where this audit has written, or was told to write. */
+export const reports = ({ earlier, targets }: Known): ReadonlyArray<string> => [...earlier, ...targets]
+
 /** Pages, all that links may lead to, and what cannot be read. Sorted, so that equal folders give equal checkpoints and reports. */
-const find = Effect.fnUntraced(function*({ report, root, targets }: Known) {
+const find = Effect.fnUntraced(function*(known: Known) {
   const path = yield* Path.Path
-  const own = new Set([report, ...targets])
+  const { report, root } = known
+  const own = new Set([report, ...reports(known)])
   const pages: Array<string> = []
   const paths: Array<string> = []
   const facts: Array<PageFacts> = []
@@ -124,8 +131,14 @@ const check = Node.make({
 
 /** Runs again when the answer has come: nothing but the question is in here. */
 const ask = Effect.fnUntraced(function*({ problem, report, summary, targets }: Known) {
-  const { findings, pages } = summary
-  const path = yield* WriteReport.ask({ path: targets.at(-1) ?? report, pages, findings: findings.length, problem })
+  const { findings, outside, pages } = summary
+  const path = yield* WriteReport.ask({
+    path: targets.at(-1) ?? report,
+    pages,
+    findings: findings.length,
+    outside,
+    problem
+  })
   return path === null
     ? Command.make({ update: { problem: null }, goto: END })
     : Command.make({ update: { problem: null, targets: [path] }, goto: "write" })

@@ -23,9 +23,9 @@ import * as Stream from "effect/Stream"
 import { createHash } from "node:crypto"
 import { Command, type State } from "superstep"
 import * as SqlCheckpointer from "superstep/sql/SqlCheckpointer"
-import { type Audit, audit, stale, WriteReport } from "./Audit.ts"
+import { type Audit, audit, reports, stale, WriteReport } from "./Audit.ts"
 import * as Progress from "./Progress.ts"
-import { toMarkdown, visible } from "./Report.ts"
+import { plural, toMarkdown, unchecked, visible } from "./Report.ts"
 
 /** What the arguments come to. */
 interface Settings {
@@ -42,10 +42,8 @@ interface Settings {
 
 type Question = (typeof WriteReport)["payload"]["Type"]
 
-const plural = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`
-
-const counted = (findings: number, pages: number): string =>
-  `${plural(findings, "finding")} in ${plural(pages, "page")}`
+const counted = ({ findings, outside, pages }: Omit<Question, "path" | "problem">): string =>
+  [`${plural(findings, "finding")} in ${plural(pages, "page")}`, unchecked({ outside })].filter(Boolean).join("; ")
 
 /** What a command ends with, besides 130 for Ctrl-C. */
 const exitCodes =
@@ -71,10 +69,11 @@ const refuse = (userMessage: string) => Effect.fail(new CliError.UserError({ cau
 // ---------------------------------------------------------------------------
 
 /** Runs the thread to its end or to its question, and shows every page. Says whether anything was left to do. */
-const run = Effect.fnUntraced(function*({ folder, report, thread }: Settings) {
+const run = Effect.fnUntraced(function*({ folder, report, thread }: Settings, earlier: ReadonlyArray<string>) {
   const progress = yield* Progress.make
   // `start` begins the work, goes on with it, or does nothing if it is finished. Killed here, the command is just run again.
-  const events = audit.thread(thread).events(Command.start({ root: folder, report }), { modes: ["tasks", "updates"] })
+  const input = Command.start({ root: folder, report, earlier })
+  const events = audit.thread(thread).events(input, { modes: ["tasks", "updates"] })
   const count = yield* events.pipe(
     Stream.tap((event) => {
       // All tasks of a superstep begin before the first ends: what is due is known when the first page is shown.
@@ -109,22 +108,37 @@ const warn = Effect.fnUntraced(function*(known: Known) {
 })
 
 /** The answer, a path or `null`: given with the command, asked on the terminal, or left for another time. */
-const answer = Effect.fnUntraced(function*(settings: Settings, { findings, pages, path, problem }: Question) {
+const answer = Effect.fnUntraced(function*(settings: Settings, known: Known, question: Question) {
+  const { path, problem } = question
   const target = settings.isReportNamed ? settings.report : path
-  if (Option.isSome(settings.answer)) return Option.some(settings.answer.value ? target : null)
+  const files = yield* FileSystem.FileSystem
+  const isForeign = !reports(known).includes(target) && (yield* files.exists(target))
+  if (Option.contains(settings.answer, false)) return Option.some(null)
+  if (Option.isSome(settings.answer)) {
+    if (isForeign) return yield* refuse(`${foreign(target)}\n${waiting}--report <another file> --yes, or --no.`)
+    return Option.some(target)
+  }
   if (problem !== null) yield* Console.log(`${path} could not be written: ${problem}`)
-  const question = `${counted(findings, pages)}. Write ${target}?`
   const { canPrompt } = yield* TerminalCapabilities.TerminalCapabilities
   if (canPrompt) {
-    const isWanted = yield* Prompt.run(Prompt.Confirm({ message: question, initial: false }))
-    return Option.some(isWanted ? target : null)
+    const asks = isForeign ? `${foreign(target)} Overwrite it?` : `Write ${target}?`
+    const message = `${counted(question)}. ${asks}`
+    return Option.some((yield* Prompt.run(Prompt.Confirm({ message, initial: false }))) ? target : null)
   }
-  yield* Console.log(`${question}\nThe audit waits for the answer: run the command again with --yes or --no`)
+  yield* Console.log(
+    isForeign
+      ? `${counted(question)}. ${foreign(target)}\n${waiting}--report <another file> --yes, or --no`
+      : `${counted(question)}. Write ${target}?\n${waiting}--yes or --no`
+  )
   return Option.none<string | null>()
 })
 
-const say = ({ findings, pages }: Known["summary"], outcome: string) =>
-  Console.log(`${counted(findings.length, pages)}. ${outcome}.`)
+const foreign = (target: string): string => `${target} is there already, and not from this audit.`
+
+const waiting = "The audit waits for the answer: run the command again with "
+
+const say = (summary: Known["summary"], outcome: string) =>
+  Console.log(`${counted({ ...summary, findings: summary.findings.length })}. ${outcome}.`)
 
 /** What a finished audit has come to. Its report may have met with anything since. */
 const recall = Effect.fnUntraced(function*({ summary, written }: Known) {
@@ -135,10 +149,18 @@ const recall = Effect.fnUntraced(function*({ summary, written }: Known) {
   yield* say(summary, `Written to ${written}${since}`)
 })
 
+/** The reports of what is about to be forgotten. What cannot be read had none. */
+const reportsOf = ({ folder, thread }: Settings) =>
+  audit.thread(thread).state().pipe(
+    Effect.map(({ values }) => values.root === folder ? reports(values) : []),
+    Effect.orElseSucceed((): ReadonlyArray<string> => [])
+  )
+
 const work = Effect.fnUntraced(function*(settings: Settings) {
   const thread = audit.thread(settings.thread)
+  const earlier = settings.isFresh ? yield* reportsOf(settings) : []
   if (settings.isFresh) yield* thread.delete
-  const hadWork = yield* run(settings)
+  const hadWork = yield* run(settings, earlier)
   const { values } = yield* thread.state()
   if (values.root !== settings.folder) {
     return yield* refuse(
@@ -158,7 +180,7 @@ const work = Effect.fnUntraced(function*(settings: Settings) {
     }
     question = yield* asked(thread.invoke(Command.make({ goto: "ask" })))
   }
-  const given = yield* answer(settings, Option.getOrThrow(question))
+  const given = yield* answer(settings, values, Option.getOrThrow(question))
   if (Option.isNone(given)) return
   const again = yield* asked(thread.resume(WriteReport.reply(given.value)))
   if (Option.isSome(again)) {
@@ -194,7 +216,9 @@ const parameters = {
     Flag.withDefault(false)
   ),
   report: Flag.String("report").pipe(
-    Flag.withDescription("The report to write (default: report.md); of an audit that is finished too"),
+    Flag.withDescription(
+      "The report to write (default: report.md); of an audit that is finished too. --yes overwrites no file that this audit has not written"
+    ),
     Flag.optional
   ),
   database: Flag.String("database").pipe(
@@ -284,6 +308,7 @@ export const command = CliCommand.make("npm start --", parameters, (given) =>
     yield* Effect.provide(work(settings), SqlCheckpointer.layerSqlite({ filename: settings.database }))
   }).pipe(Effect.mapError(told))).pipe(CliCommand.withDescription(
     "Audits every Markdown page below a folder: broken links and anchors, skipped heading levels, code that does not parse. " +
+      "Links that lead out of the folder are counted and not checked. " +
       "The work is kept as it is done: stop it in whatever way, and the same command goes on where it was. " +
       exitCodes
   ))

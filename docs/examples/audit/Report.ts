@@ -10,6 +10,8 @@ export const Summary = Schema.Struct({
   pages: Schema.Int,
   headings: Schema.Int,
   links: Schema.Int,
+  /** Links that lead out of the audited folder. What is there is not looked at. */
+  outside: Schema.Int,
   fences: Schema.Int,
   findings: Schema.Array(Finding)
 })
@@ -46,7 +48,7 @@ const quote = (text: string): string => `"${text.length > 200 ? `${text.slice(0,
 const checkLink = (file: string, link: Link, anchors: Anchors, exists: ReadonlySet<string>): Finding | undefined => {
   const finding = (kind: Finding["kind"], message: string): Finding => ({ file, line: link.line, kind, message })
   const target = resolve(file, link.path)
-  if (target === undefined) return finding("broken-link", `${quote(link.target)} leaves the audited folder`)
+  if (target === undefined) return undefined
   const folder = target === "" || exists.has(target.endsWith("/") ? target : `${target}/`)
   if (!folder && !exists.has(target) && !anchors.has(target)) {
     return finding("broken-link", `${quote(link.target)}: ${quote(target)} does not exist`)
@@ -70,11 +72,15 @@ export const crossCheck = (pages: ReadonlyArray<PageFacts>, exists: ReadonlySet<
   ]))
 }
 
+const outsideOf = ({ file, links }: PageFacts): number =>
+  links.filter(({ path }) => resolve(file, path) === undefined).length
+
 /** Counts and findings of all pages. */
 export const summarise = (pages: ReadonlyArray<PageFacts>, exists: ReadonlySet<string>): Summary => ({
   pages: pages.length,
   headings: pages.reduce((sum, page) => sum + page.counts.headings, 0),
   links: pages.reduce((sum, page) => sum + page.counts.links, 0),
+  outside: pages.reduce((sum, page) => sum + outsideOf(page), 0),
   fences: pages.reduce((sum, page) => sum + page.counts.fences, 0),
   findings: crossCheck(pages, exists)
 })
@@ -102,7 +108,11 @@ const code = (text: string): string => {
   return `${fence}${pad}${content}${pad}${fence}`
 }
 
-const plural = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`
+export const plural = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`
+
+/** How many links were not checked, if any. */
+export const unchecked = ({ outside }: Pick<Summary, "outside">): string =>
+  outside === 0 ? "" : `${plural(outside, "link")} out of the folder not checked`
 
 /** The report: counts, then one table per file. Equal summaries give equal texts. */
 export const toMarkdown = (summary: Summary): string => {
@@ -112,7 +122,8 @@ export const toMarkdown = (summary: Summary): string => {
     "",
     `${plural(summary.pages, "page")}, ${plural(summary.headings, "heading")}, ${plural(summary.links, "link")}, ${
       plural(summary.fences, "code fence")
-    }: ${findings.length === 0 ? "no findings" : plural(findings.length, "finding")}.`
+    }: ${findings.length === 0 ? "no findings" : plural(findings.length, "finding")}.`,
+    ...(summary.outside === 0 ? [] : ["", `${unchecked(summary)}.`])
   ]
   let file: string | undefined
   for (const finding of findings) {

@@ -137,19 +137,18 @@ const nextLive = (program: Program, checkpoint: Checkpoint, draft: Draft): Reado
 export interface ApplyOptions {
   /** Whether this is a superstep, after which unwritten transient channels clear; an input alone is none. */
   readonly isSuperstep: boolean
-  /** Whether a new input begins: no join has fired since. */
+  /** Whether a new input begins: no join was passed for it yet. */
   readonly isInput?: boolean
   /** Whether nothing else is left to run, so that what waits for that is released although this is no superstep. */
   readonly isQuiet?: boolean
   readonly step: number
 }
 
+/** A join that was passed for the input before begins anew; one that was not keeps who has arrived. */
 const resetJoins = (program: Program, draft: Draft): void => {
   for (const { channel } of program.joins) {
     const cell = draft.cells[channel]!
-    if (Option.isNone(cell)) continue
-    const arrivals = cell.value as Channel.Arrivals
-    if (arrivals.fired) draft.set(channel, Option.some({ ...arrivals, fired: false }))
+    if (Option.isSome(cell) && (cell.value as Channel.Arrivals).fired) draft.set(channel, Option.none())
   }
 }
 

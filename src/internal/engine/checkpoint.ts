@@ -1,7 +1,7 @@
 /** The state of the machine between two supersteps, and reading from it. Pure. */
 import * as Option from "effect/Option"
 import * as Channel from "../../Channel.ts"
-import { emptyCell, handOut } from "./fold.ts"
+import { emptyCell } from "./fold.ts"
 import type { Program, Read } from "./program.ts"
 
 export interface Checkpoint {
@@ -61,7 +61,7 @@ export const readChannel = (
   const channel = program.channels[number]!
   const value = Channel.read(channel.rule, cells[number]!)
   if (Option.isNone(value)) return channel.rule._tag === "Topic" && channel.isState ? Option.some(nothing) : value
-  return typeof value.value === "object" ? Option.some(handOut(channel.codec, value.value)) : value
+  return typeof value.value === "object" ? Option.some(channel.codec.handOut(value.value)) : value
 }
 
 /** The values of channels as a record, without the empty ones. */

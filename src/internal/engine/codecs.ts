@@ -6,20 +6,39 @@ import * as Channel from "../../Channel.ts"
 import * as Send from "../../Send.ts"
 import type * as State from "../../State.ts"
 import { taking } from "../fit.ts"
-import { freeze } from "../freeze.ts"
+import { freeze, isFragile, seal } from "../freeze.ts"
 import { setKey } from "./checkpoint.ts"
 import type { Codec, NodeProgram } from "./program.ts"
 
+const decodedValue = (channel: Channel.Any, json: unknown): Result.Result<unknown, string> =>
+  Result.map(Channel.decode(channel, json), (cell) => Option.getOrThrow(cell))
+
+const encodedValue = (channel: Channel.Any, value: unknown): Result.Result<Schema.Json, string> =>
+  Channel.encode(channel, Option.some(value) as Option.Some<unknown>)
+
 export const channelCodec = (channel: Channel.Any): Codec => ({
-  encode: (value) => Channel.encode(channel, Option.some(value) as Option.Some<unknown>),
-  decode: (json) => Result.map(Channel.decode(channel, json), (cell) => Option.getOrThrow(cell)),
+  encode: (value) => encodedValue(channel, value),
+  decode: (json) => decodedValue(channel, json),
   encodeWrite: (write) => Channel.encodeWrite(channel, write),
   decodeWrite: (row) => Channel.decodeWrite(channel, row),
+  // What entered a channel has a stored form.
+  handOut: (value) =>
+    isFragile(value)
+      ? Result.getOrThrow(Result.flatMap(encodedValue(channel, value), (json) => decodedValue(channel, json)))
+      : value,
+  handOutWrite: (write) =>
+    isFragile(contentOf(write))
+      ? Result.getOrThrow(
+        Result.flatMap(Channel.encodeWrite(channel, write), (row) => Channel.decodeWrite(channel, row))
+      )
+      : write,
   take: (write) =>
-    write instanceof Channel.Overwrite
+    Channel.isOverwrite(write)
       ? Result.map(taking(channel.value, write.value), Channel.overwrite)
       : taking(channel.update, write)
 })
+
+const contentOf = (write: unknown): unknown => write instanceof Channel.Overwrite ? write.value : write
 
 export const schemaCodec = (schema: Channel.AnySchema): Codec => channelCodec(Channel.lastValue(schema))
 
@@ -51,45 +70,57 @@ export const recordCodec = (fields: State.Fields, isUpdate: boolean): Codec => {
     )
   const decode = (json: unknown): Result.Result<unknown, string> => {
     if (!isStoredRecord(json)) return Result.fail("expected a list of rows")
-    const record: Record<string, unknown> = {}
+    const entries: Array<readonly [string, unknown]> = []
     for (const [key, kind, value] of json) {
       const channel = fields[key]
       if (channel === undefined) return Result.fail(`"${key}" is no key of the state`)
       const decoded = Channel.decodeWrite(asValue(channel), { kind, json: value })
       if (Result.isFailure(decoded)) return Result.fail(`at "${key}": ${decoded.failure}`)
-      setKey(record, key, decoded.success)
+      entries.push([key, decoded.success])
     }
-    return Result.succeed(freeze(record))
+    return Result.succeed(sealedRecord(entries, () => false))
   }
-  return whole(encode, decode, (record) => {
-    if (typeof record !== "object" || record === null || Array.isArray(record)) return Result.fail("expected a record")
-    // Untracked values have no copy: they are handed on as they are.
-    const taken = each(record, false, (channel, value) =>
-      channel.rule._tag === "UntrackedValue"
-        ? Result.succeed(value)
-        : channelCodec(asValue(channel)).take(value))
-    return Result.map(taken, recordOf)
-  })
+  /** Untracked values have no copy: they are handed on as they are. */
+  const eachOwn = (
+    record: unknown,
+    f: (codec: Codec, write: unknown) => Result.Result<unknown, string>
+  ): Result.Result<unknown, string> =>
+    Result.map(
+      each(record, false, (channel, write) =>
+        isUntracked(channel)
+          ? Result.succeed(write)
+          : f(channelCodec(asValue(channel)), write)),
+      (entries) => sealedRecord(entries, (key) => isUntracked(fields[key]!))
+    )
+  const handOut = (record: unknown): unknown =>
+    isFragile(record)
+      ? Result.getOrThrow(eachOwn(record, (codec, write) => Result.succeed(codec.handOutWrite(write))))
+      : record
+  return {
+    encode,
+    decode,
+    encodeWrite: (write) => Result.map(encode(write), (json) => ({ kind: "write", json })),
+    decodeWrite: (row) => decode(row.json),
+    handOut,
+    handOutWrite: handOut,
+    take: (record) =>
+      typeof record !== "object" || record === null || Array.isArray(record)
+        ? Result.fail("expected a record")
+        : eachOwn(record, (codec, write) => codec.take(write))
+  }
 }
 
-const recordOf = (entries: ReadonlyArray<readonly [string, unknown]>): unknown => {
+const isUntracked = ({ rule }: Channel.Any): boolean => rule._tag === "UntrackedValue"
+
+/** A record of writes that were taken. */
+export const sealedRecord = (
+  entries: ReadonlyArray<readonly [string, unknown]>,
+  isUntracked: (key: string) => boolean
+): Readonly<Record<string, unknown>> => {
   const record: Record<string, unknown> = {}
   for (const [key, value] of entries) setKey(record, key, value)
-  return freeze(record)
+  return seal(record, entries.filter(([key]) => !isUntracked(key)).map(([, write]) => contentOf(write)))
 }
-
-/** The codec of a channel whose writes look like its values. */
-const whole = (
-  encode: Codec["encode"],
-  decode: Codec["decode"],
-  take: Codec["take"]
-): Codec => ({
-  encode,
-  decode,
-  take,
-  encodeWrite: (write) => Result.map(encode(write), (json) => ({ kind: "write", json })),
-  decodeWrite: (row) => decode(row.json)
-})
 
 const isStoredSend = Schema.is(Schema.Tuple([Schema.String, Schema.Json, Schema.NullOr(Schema.Finite)]))
 const isStoredRecord = Schema.is(
@@ -124,6 +155,8 @@ export const tasksCodec = (node: (name: string) => NodeProgram | undefined): Cod
         : Result.fail("expected a list of Sends"),
     encodeWrite: (write) => Result.map(encodeOne(write), (json) => ({ kind: "write", json })),
     decodeWrite: (row) => decodeOne(row.json),
+    handOut: (sends) => sends,
+    handOutWrite: (send) => send,
     take: (send) => Result.succeed(send)
   }
 }

@@ -7,21 +7,7 @@ import * as Result from "effect/Result"
 import * as Channel from "../../Channel.ts"
 import { InvalidUpdate } from "../../GraphError.ts"
 import { settling } from "../fit.ts"
-import { freeze, isFragile } from "../freeze.ts"
 import type { ChannelProgram } from "./program.ts"
-
-/** A value as somebody gets it who may change it: what cannot be frozen is copied, through its codec. */
-export const handOut = (codec: ChannelProgram["codec"], value: unknown): unknown => {
-  if (!isFragile(value)) return value
-  const copy = Result.flatMap(codec.encode(value), codec.decode)
-  return Result.isSuccess(copy) ? copy.success : value
-}
-
-const handOutWrite = (codec: ChannelProgram["codec"], write: unknown): unknown => {
-  if (!isFragile(write instanceof Channel.Overwrite ? write.value : write)) return write
-  const copy = Result.flatMap(codec.encodeWrite(write), codec.decodeWrite)
-  return Result.isSuccess(copy) ? copy.success : write
-}
 
 /** What a channel holds before any write. */
 export const emptyCell = ({ codec, rule }: ChannelProgram): Channel.Cell => {
@@ -45,12 +31,12 @@ export const fold = (
 ): Result.Result<Channel.Cell, InvalidUpdate> => {
   const { codec, name, rule, value } = channel
   if (!isMade(rule) || value === undefined || writes.length === 0) return Channel.update(name, rule, cell, writes)
-  const before = Option.map(cell, (held) => handOut(codec, held))
-  const made = Channel.update(name, rule, before, writes.map((write) => handOutWrite(codec, write)))
+  const before = Option.map(cell, codec.handOut)
+  const made = Channel.update(name, rule, before, writes.map(codec.handOutWrite))
   return Result.flatMap(made, (after) => {
     const settled = settling(value, Option.getOrUndefined(before), Option.getOrUndefined(after))
     return Result.mapBoth(settled, {
-      onSuccess: (fit): Channel.Cell => Option.some(freeze(fit)),
+      onSuccess: (fit): Channel.Cell => Option.some(fit),
       onFailure: (detail) => new InvalidUpdate({ reason: "InvalidResult", channel: name, writers: [], detail })
     })
   })

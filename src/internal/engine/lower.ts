@@ -12,8 +12,10 @@ import * as Node from "../../Node.ts"
 import type * as Policy from "../../Policy.ts"
 import * as State from "../../State.ts"
 import { taking } from "../fit.ts"
+import { listOf } from "../list.ts"
 import { channelCodec, recordCodec, schemaCodec, tasksCodec } from "./codecs.ts"
 import { hash } from "./hash.ts"
+import { separators } from "./namespace.ts"
 import {
   type Body,
   branch,
@@ -22,6 +24,8 @@ import {
   type Codec,
   INPUT,
   type Input,
+  INPUT_NODE,
+  isMachineChannel,
   type Join,
   joinChannel,
   type Limits,
@@ -57,6 +61,8 @@ export interface Flow {
 
 export interface GraphOptions {
   readonly version: string | undefined
+  /** How long the state of the graph lives when it runs inside another. */
+  readonly persistence: Persistence
   readonly limits: Limits
   readonly retry: ReadonlyArray<Policy.Retry>
   readonly timeout: Policy.Timeout | undefined
@@ -72,14 +78,25 @@ const wrong = (graph: string, what: string): never => {
   throw new Error(`graph "${graph}": ${what}`)
 }
 
-const reservedKeys = new Set([INPUT, TASKS, "__input__", "__end__"])
+const isReserved = (key: string): boolean => isMachineChannel(key) || key === INPUT_NODE || key === END
 
-/** Names become parts of task ids and namespaces, where these characters separate. */
+/** Names become parts of task ids and namespaces, where some characters separate. */
 const checkName = (graph: string, name: string): void => {
-  if (name === START || name === END || name === "__input__") wrong(graph, `node name "${name}" is reserved`)
+  if (name === START || name === END || name === INPUT_NODE) wrong(graph, `node name "${name}" is reserved`)
   if (name === "") wrong(graph, "a node needs a name")
-  if (name.includes("|") || name.includes(":")) {
-    wrong(graph, `node name "${name}" contains "|" or ":", which are reserved`)
+  const separator = separators.find((one) => name.includes(one))
+  if (separator !== undefined) {
+    wrong(graph, `node name "${name}" contains "${separator}", which is reserved, as ${separators.join(" ")} are`)
+  }
+}
+
+/** What is stored of an input has to tell it from others: what is never stored does not. */
+const checkCache = (graph: string, channels: Channels, { cache, name, read }: NodeProgram): void => {
+  if (cache === undefined || cache.key !== undefined) return
+  const reads = read._tag === "Value" ? [read.channel] : read.channels
+  const untracked = reads.map((c) => channels.list[c]!).find(({ rule }) => rule._tag === "UntrackedValue")
+  if (untracked !== undefined) {
+    wrong(graph, `node "${name}" has a cache and reads "${untracked.name}", which is untracked: give the cache a key`)
   }
 }
 
@@ -127,7 +144,7 @@ interface Barrier {
 const barriersOf = (graph: string, flow: Flow): ReadonlyMap<string, Barrier> => {
   const barriers = new Map<string, Barrier>()
   for (const [from, to] of [[START, flow.start] as const, ...Object.entries(flow.edges ?? {})]) {
-    for (const step of steps(to)) {
+    for (const step of listOf(to)) {
       if (typeof step === "string" || !("~join" in step)) continue
       if (from === START) wrong(graph, `the start cannot lead through a join to "${step["~join"]}"`)
       const key = JSON.stringify([step["~join"], step.group ?? null])
@@ -141,8 +158,6 @@ const barriersOf = (graph: string, flow: Flow): ReadonlyMap<string, Barrier> => 
   }
   return barriers
 }
-
-const steps = (to: To): ReadonlyArray<Step> => Array.isArray(to) ? to as ReadonlyArray<Step> : [to as Step]
 
 // ---------------------------------------------------------------------------
 // Lowering
@@ -165,12 +180,12 @@ const checkFlow = ({ bodies, flow, name }: Description): void => {
   const known = Object.keys(bodies)
   if (Object.hasOwn(flow.edges ?? {}, START)) wrong(name, `has edges from "${START}": where it starts is its "start"`)
   for (const node of known) checkName(name, node)
-  if (flow.start === undefined || steps(flow.start).length === 0) {
+  if (listOf(flow.start).length === 0) {
     wrong(name, "needs a start: at least one node that it leads to")
   }
   for (const [from, to] of [[START, flow.start] as const, ...Object.entries(flow.edges ?? {})]) {
     if (from !== START && !known.includes(from)) wrong(name, `has edges from "${from}", which is no node`)
-    const all = steps(to)
+    const all = listOf(to)
     if (!all.every(isStep)) wrong(name, `node "${from}" leads to what is no node, join or route`)
     if (all.length > 1 && all.some((step) => typeof step === "object" && "choose" in step)) {
       wrong(name, `node "${from}" mixes a route with other edges. A node has one kind of routing`)
@@ -187,28 +202,33 @@ const checkFlow = ({ bodies, flow, name }: Description): void => {
   }
 }
 
-const writersOf = (
-  description: Description,
-  from: string,
-  channels: Channels,
-  barriers: ReadonlyMap<string, Barrier>,
-  reads: ReadonlyArray<number>
-) => {
-  const { bodies, flow, name } = description
-  const writers: Array<Writer> = [{ _tag: "Update" }]
+/** Where a node leads, if its place in the graph says so. */
+const edgesOf = ({ edges, start }: Flow, from: string): To | undefined => {
+  if (from === START) return start
   // Own edges only: a node may be called "constructor".
-  const to = from === START
-    ? flow.start
-    : flow.edges !== undefined && Object.hasOwn(flow.edges, from)
-    ? flow.edges[from]
-    : undefined
-  if (to === undefined) return writers
+  return edges !== undefined && Object.hasOwn(edges, from) ? edges[from] : undefined
+}
+
+interface Place {
+  readonly channels: Channels
+  readonly barriers: ReadonlyMap<string, Barrier>
+  readonly all: ReadonlyArray<number>
+}
+
+const writersOf = (
+  { bodies, flow, name }: Description,
+  from: string,
+  { all, barriers, channels }: Place
+): Pick<NodeProgram, "writers" | "isRouted"> => {
+  const writers: Array<Writer> = [{ _tag: "Update" }]
+  const to = edgesOf(flow, from)
+  if (to === undefined) return { writers, isRouted: false }
   const body = bodies[from]
   const destinations = Node.isNode(body) ? body.options.destinations : []
   if (destinations.length > 0) {
     wrong(name, `node "${from}" has edges and says where its Commands go. A node has one kind of routing`)
   }
-  for (const step of steps(to)) {
+  for (const step of listOf(to)) {
     if (typeof step === "string") {
       if (step !== END) writers.push({ _tag: "Wake", node: step, channel: channels.numbers.get(branch(step))! })
     } else if ("~join" in step) {
@@ -218,10 +238,10 @@ const writersOf = (
       const channel = joinChannel(barrier.names, barrier.group, barrier.target)
       writers.push({ _tag: "Join", node: barrier.target, channel: channels.numbers.get(channel)! })
     } else {
-      writers.push({ _tag: "Route", targets: step.to, choose: step.choose, reads })
+      writers.push({ _tag: "Route", targets: step.to, choose: step.choose, reads: all })
     }
   }
-  return writers
+  return { writers, isRouted: true }
 }
 
 /** What a node reads: the state, or the keys of a schema of its own that the state has. */
@@ -261,11 +281,7 @@ const inputCodecOf = (state: State.Any, body: Body, input: Channel.AnySchema | S
 const nodeOf = (
   description: Description,
   name: string,
-  place: {
-    readonly channels: Channels
-    readonly barriers: ReadonlyMap<string, Barrier>
-    readonly all: ReadonlyArray<number>
-  }
+  place: Place
 ): Omit<NodeProgram, "number"> => {
   const { bodies, options, state } = description
   const { all, barriers, channels } = place
@@ -287,7 +303,7 @@ const nodeOf = (
           .map((key) => channels.numbers.get(key)!)
       }
       : readOf(state, config?.input, channels, all),
-    writers: writersOf(description, name, channels, barriers, all),
+    ...writersOf(description, name, place),
     body,
     input: inputCodecOf(state, body, config?.input),
     defer: config?.defer ?? false,
@@ -325,11 +341,15 @@ const addJoins = (
 }
 
 /** The node that hands the input on. */
-const startOf = (writers: ReadonlyArray<Writer>, channel: number, input: Codec): Omit<NodeProgram, "number"> => ({
+const startOf = (
+  writers: Pick<NodeProgram, "writers" | "isRouted">,
+  channel: number,
+  input: Codec
+): Omit<NodeProgram, "number"> => ({
   name: START,
   triggers: [channel],
   read: { _tag: "Value", channel },
-  writers,
+  ...writers,
   body: { _tag: "Start" },
   input,
   defer: false,
@@ -346,9 +366,7 @@ export const lower = (description: Description): Program => {
   checkFlow(description)
   const channels = new Channels()
   for (const key of Object.keys(state.fields)) {
-    if (reservedKeys.has(key) || key.startsWith("branch:to:") || key.startsWith("join:")) {
-      wrong(name, `state key "${key}" is reserved`)
-    }
+    if (isReserved(key)) wrong(name, `state key "${key}" is reserved`)
     const field = state.fields[key]!
     checkInitial(name, key, field)
     channels.add(key, field.rule, channelCodec(field), field)
@@ -370,7 +388,7 @@ export const lower = (description: Description): Program => {
   const barriers = barriersOf(name, flow)
   const joins = addJoins(description, channels, barriers)
   const place = { channels, barriers, all }
-  const start = startOf(writersOf(description, START, channels, barriers, all), input, inputCodec)
+  const start = startOf(writersOf(description, START, place), input, inputCodec)
   for (const node of [start, ...Object.keys(bodies).map((key) => nodeOf(description, key, place))].sort(byName)) {
     nodeNumber.set(node.name, nodes.length)
     nodes.push({ ...node, number: nodes.length })
@@ -435,7 +453,10 @@ const joinsAfter = (parts: Parts, from: string, joins: ReadonlyArray<Join>): Rea
 const assemble = (parts: Parts): Program => {
   const { channels, joins, nodes, ...rest } = parts
   const wakes: Array<Array<number>> = channels.list.map(() => [])
-  for (const node of nodes) for (const c of node.triggers) wakes[c]!.push(node.number)
+  for (const node of nodes) {
+    checkCache(rest.name, channels, node)
+    for (const c of node.triggers) wakes[c]!.push(node.number)
+  }
   const askedBy: Array<ReadonlyArray<number>> = [...wakes]
   for (const { number, read, triggers } of nodes) {
     if (read._tag === "Value" && !triggers.includes(read.channel)) {
@@ -500,7 +521,7 @@ export const lowerPregel = (description: PregelDescription): Program => {
   const { name, options } = description
   const channels = new Channels()
   for (const key of Object.keys(description.channels)) {
-    if (reservedKeys.has(key)) wrong(name, `channel "${key}" is reserved`)
+    if (isReserved(key)) wrong(name, `channel "${key}" is reserved`)
     const channel = description.channels[key]!
     checkInitial(name, key, channel)
     channels.add(key, channel.rule, channelCodec(channel), channel)
@@ -529,6 +550,7 @@ export const lowerPregel = (description: PregelDescription): Program => {
         channel: number(channel, `node "${key}"`),
         map
       })),
+      isRouted: false,
       body: { _tag: "Run", run: node.run },
       input: channelCodec(anyChannel),
       defer: false,

@@ -6,6 +6,8 @@
 /** The place of the graph at the root. */
 export const ROOT = ""
 
+export const isRoot = (namespace: string): boolean => namespace === ROOT
+
 const between = "|"
 const beforeIndex = ":"
 const beforeKey = "~"
@@ -32,9 +34,9 @@ export const nodeOf = (segment: string): string => segment.split(/[:~]/)[0]!
 export const taskOf = (segment: string): string => segment.split(beforeKey)[0]!
 
 /** The namespace one segment below another. */
-export const below = (namespace: string, segment: string): string =>
-  namespace === ROOT ? segment : `${namespace}${between}${segment}`
+export const within = (namespace: string, segment: string): string =>
+  isRoot(namespace) ? segment : `${namespace}${between}${segment}`
 
 /** The segments of a namespace, from the root. */
 export const segmentsOf = (namespace: string): ReadonlyArray<string> =>
-  namespace === ROOT ? [] : namespace.split(between)
+  isRoot(namespace) ? [] : namespace.split(between)

@@ -1,10 +1,11 @@
 /** Which tasks the next superstep has. Pure; its cost is that of the channels that changed. */
 import * as Option from "effect/Option"
 import * as Channel from "../../Channel.ts"
+import { START } from "../../Command.ts"
 import type * as Send from "../../Send.ts"
 import { isFragile } from "../freeze.ts"
 import { type Checkpoint, read } from "./checkpoint.ts"
-import { handOut } from "./fold.ts"
+import { placeOf } from "./namespace.ts"
 import type { NodeProgram, Program } from "./program.ts"
 
 export interface Task {
@@ -27,9 +28,14 @@ export const isInputTask = (id: string): boolean => id === INPUT_TASK || id.star
 /** The id of the n-th Command from outside. */
 export const inputTask = (n: number): string => `${INPUT_TASK}:${String(n).padStart(10, "0")}`
 
+const pullId = (node: string): string => `pull:${node}`
+
+/** The id of the start, which hands the input on. */
+export const START_TASK = pullId(START)
+
 const pullTask = (node: NodeProgram, input: unknown): Task => ({
-  id: `pull:${node.name}`,
-  place: node.name,
+  id: pullId(node.name),
+  place: placeOf(node.name, undefined),
   kind: "pull",
   node,
   input,
@@ -38,10 +44,10 @@ const pullTask = (node: NodeProgram, input: unknown): Task => ({
 
 const sendTask = (node: NodeProgram, index: number, send: Send.Any): Task => ({
   id: `send:${String(index).padStart(10, "0")}:${node.name}`,
-  place: `${node.name}:${index}`,
+  place: placeOf(node.name, index),
   kind: "send",
   node,
-  input: handOut(node.input, send.arg),
+  input: node.input.handOut(send.arg),
   timeoutMillis: send.timeoutMillis
 })
 
@@ -51,7 +57,7 @@ export const anew = (program: Program, checkpoint: Checkpoint, task: Task): Task
     return { ...task, input: Option.getOrElse(read(program, checkpoint.cells, task.node.read), () => task.input) }
   }
   const sends = Option.getOrThrow(checkpoint.cells[program.tasks]!) as ReadonlyArray<Send.Any>
-  return { ...task, input: handOut(task.node.input, sends[sendIndex(task)]!.arg) }
+  return { ...task, input: task.node.input.handOut(sends[sendIndex(task)]!.arg) }
 }
 
 const isWoken = (program: Program, checkpoint: Checkpoint, node: NodeProgram): boolean => {

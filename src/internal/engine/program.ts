@@ -6,15 +6,30 @@
 import type * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import type * as Channel from "../../Channel.ts"
+import { START } from "../../Command.ts"
 import type * as Policy from "../../Policy.ts"
 
 /** The channel of pending Sends. */
 export const TASKS = "__tasks"
-/** The channel that holds the input of a graph. */
-export const INPUT = "__start__"
-export const branch = (node: string): string => `branch:to:${node}`
+/** The channel that holds the input of a graph: it wakes the start, and is named like it. */
+export const INPUT = START
+/** Who brings an input, or a Command from outside. */
+export const INPUT_NODE = "__input__"
+
+const branchPrefix = "branch:to:"
+const joinPrefix = "join:"
+
+/** The channel that wakes a node. */
+export const branch = (node: string): string => `${branchPrefix}${node}`
+/** The node that a channel of this name wakes, if it is one that wakes a node. */
+export const branchTarget = (channel: string): string | undefined =>
+  channel.startsWith(branchPrefix) ? channel.slice(branchPrefix.length) : undefined
 export const joinChannel = (sources: ReadonlyArray<string>, group: string | undefined, target: string): string =>
-  group === undefined ? `join:${sources.join("+")}:${target}` : `join:${group}:${target}`
+  `${joinPrefix}${group ?? sources.join("+")}:${target}`
+
+/** Whether a name is one that channels of the machine have. */
+export const isMachineChannel = (name: string): boolean =>
+  name === INPUT || name === TASKS || name.startsWith(branchPrefix) || name.startsWith(joinPrefix)
 
 /** How the values and writes of a channel enter and cross storage. Errors say why they cannot. */
 export interface Codec {
@@ -22,6 +37,9 @@ export interface Codec {
   readonly decode: (json: unknown) => Result.Result<unknown, string>
   readonly encodeWrite: (write: unknown) => Result.Result<Channel.EncodedWrite, string>
   readonly decodeWrite: (row: Channel.EncodedWrite) => Result.Result<unknown, string>
+  /** A value as somebody gets it who may change it: what cannot be frozen is a copy. */
+  readonly handOut: (value: unknown) => unknown
+  readonly handOutWrite: (write: unknown) => unknown
   /** A write as it enters: as it reads back from storage, frozen, and nobody else's; or why it does not fit. */
   readonly take: (write: unknown) => Result.Result<unknown, string>
 }
@@ -74,6 +92,8 @@ export interface NodeProgram {
   readonly triggers: ReadonlyArray<number>
   readonly read: Read
   readonly writers: ReadonlyArray<Writer>
+  /** Whether its place in the graph says where it leads, be it to the end: its Commands may not. */
+  readonly isRouted: boolean
   readonly body: Body
   /** How the input of a Send to this node is checked and stored. */
   readonly input: Codec

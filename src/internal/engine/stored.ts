@@ -10,8 +10,8 @@ import type * as Channel from "../../Channel.ts"
 import { type CheckpointRow, format, type TaskRow } from "../../Checkpoint.ts"
 import { type Checkpoint, initial, liveOf } from "./checkpoint.ts"
 import { emptyCell, fold } from "./fold.ts"
-import { isInputTask } from "./plan.ts"
-import type { Program } from "./program.ts"
+import { isInputTask, START_TASK } from "./plan.ts"
+import { branchTarget, type Program } from "./program.ts"
 import { lengthOf, seal, unseal } from "./seal.ts"
 import type { Write } from "./writes.ts"
 
@@ -104,6 +104,8 @@ interface CheckpointData {
   readonly graphs?: Graphs
   readonly up?: ReadonlyArray<StoredWrite>
   readonly origin?: string
+  /** Of a change: how many finished rows beside the parent it follows from. */
+  readonly tasks?: number
 }
 
 type TaskData =
@@ -115,6 +117,14 @@ type StoredAnswers = ReadonlyArray<readonly [id: string, answer: StoredAnswer]>
 
 const fault = (reason: Fault["reason"], channel: string | undefined, detail: string): Result.Result<never, Fault> =>
   Result.fail({ reason, channel, detail })
+
+/** A channel of a stored thread that the graph does not have. That of a node stands for the node. */
+const gone = (channel: string, how: "holds" | "writes"): Result.Result<never, Fault> => {
+  const node = branchTarget(channel)
+  return node === undefined
+    ? fault("Graph", channel, `the stored thread ${how} it, but the graph no longer has it`)
+    : fault("Graph", undefined, `node "${node}" is gone from the graph, or the thread belongs to another graph`)
+}
 
 /** JSON text; a value too deep for the call stack is a fault. */
 const stringify = (value: unknown): Result.Result<string, Fault> => {
@@ -162,7 +172,7 @@ const decodeWrites = (
   const writes: Array<Write> = []
   for (const [name, kind, json] of rows) {
     const number = program.channelNumber.get(name)
-    if (number === undefined) return fault("Graph", name, "the stored thread writes it, but the graph no longer has it")
+    if (number === undefined) return gone(name, "writes")
     const value = program.channels[number]!.codec.decodeWrite({ kind: kind === 0 ? "write" : "overwrite", json })
     if (Result.isFailure(value)) return fault("Decode", name, value.failure)
     writes.push({ channel: number, value: value.success })
@@ -242,7 +252,8 @@ const StoredCheckpointData = Schema.Struct({
   folded: Schema.optionalKey(Schema.Array(Schema.String)),
   graphs: Schema.optionalKey(GraphsData),
   up: Schema.optionalKey(WritesData),
-  origin: Schema.optionalKey(Schema.String)
+  origin: Schema.optionalKey(Schema.String),
+  tasks: Schema.optionalKey(Schema.Int)
 })
 
 /** Stored text that is what was stored, and has the shape it has to have. What does not is a fault, never a default. */
@@ -261,6 +272,27 @@ const shapedDone = shaped(Schema.is(DoneData), "the result of a task")
 const shapedPaused = shaped(Schema.is(PausedData), "the pause of a task")
 const shapedFailed = shaped(Schema.is(FailedData), "the failure of a task")
 const shapedCheckpoint = shaped(Schema.is(StoredCheckpointData), "its data")
+const shapedWrites = shaped(Schema.is(WritesData), "a kept result")
+
+/** The writes of a result that is kept apart from a thread, as text. */
+export const keptText = (
+  program: Program,
+  beside: ReadonlyArray<string>,
+  writes: ReadonlyArray<Write>
+): Result.Result<string, Fault> => {
+  const lost = writes.find(({ channel }) => !isTracked(program, channel))
+  return lost === undefined
+    ? Result.map(Result.flatMap(encodeWrites(program, writes), stringify), (json) => seal(beside, json))
+    : fault("Encode", program.channels[lost.channel]!.name, "it is never stored")
+}
+
+/** The writes whose text this is. */
+export const keptWrites = (
+  program: Program,
+  beside: ReadonlyArray<string>,
+  text: string
+): Result.Result<ReadonlyArray<Write>, Fault> =>
+  Result.flatMap(shapedWrites(beside, text), (rows) => decodeWrites(program, rows))
 
 /** What the data of a checkpoint is sealed with: all of the row but the time, which is in no hash. */
 const besideCheckpoint = (row: Omit<CheckpointRow, "data" | "createdMillis">): ReadonlyArray<string> => [
@@ -368,7 +400,7 @@ const changeData = (
   program: Program,
   before: Place,
   after: Place,
-  isInput: boolean
+  { finished, isInput }: Following
 ): Result.Result<CheckpointData, Fault> => {
   const [old, now] = [before.checkpoint, after.checkpoint]
   const changed: Array<number> = []
@@ -387,7 +419,8 @@ const changeData = (
     ...(cleared.length > 0 ? { cleared: cleared.map(nameOf) } : {}),
     ...(folded.length > 0 ? { folded: folded.map(nameOf) } : {}),
     ...graphsOf([...after.graphs].filter(([namespace, id]) => before.graphs.get(namespace) !== id)),
-    ...(isInput && after.origin !== "" ? { origin: after.origin } : {})
+    ...(isInput && after.origin !== "" ? { origin: after.origin } : {}),
+    tasks: finished
   }))
 }
 
@@ -410,6 +443,14 @@ const isDue = (program: Program, chain: Chain): boolean => {
   return false
 }
 
+/** What a checkpoint follows from. */
+export interface Following {
+  /** How long the rows of the finished tasks are, and how many there are. */
+  readonly writesLength: number
+  readonly finished: number
+  readonly isInput: boolean
+}
+
 export interface EncodedCheckpoint {
   readonly isKeyframe: boolean
   readonly data: string
@@ -418,13 +459,13 @@ export interface EncodedCheckpoint {
 
 /**
  * The stored form of `after`. As a change since `before`, when the writes that lead from one to the other stand beside `before`;
- * `writesLength` is how long these are. As a keyframe when it is due, or when there is no `before`.
+ * As a keyframe when it is due, or when there is no `before`.
  */
 export const encodeCheckpoint = (
   program: Program,
   before: Place | undefined,
   after: Place,
-  { isInput, writesLength }: { readonly writesLength: number; readonly isInput: boolean }
+  following: Following
 ): Result.Result<EncodedCheckpoint, Fault> => {
   if (before?.id !== undefined) {
     const folds = program.channels.some(({ rule }) => rule._tag === "Delta")
@@ -432,13 +473,13 @@ export const encodeCheckpoint = (
       : before.chain.folds
     const due = isDue(program, { ...before.chain, folds })
     if (!due) {
-      const encoded = Result.flatMap(changeData(program, before, after, isInput), stringify)
+      const encoded = Result.flatMap(changeData(program, before, after, following), stringify)
       return Result.map(encoded, (data) => ({
         isKeyframe: false,
         data,
         chain: {
           keyframeLength: before.chain.keyframeLength,
-          changesLength: before.chain.changesLength + data.length + writesLength + rowOverhead,
+          changesLength: before.chain.changesLength + data.length + following.writesLength + rowOverhead,
           folds
         }
       }))
@@ -493,7 +534,7 @@ const foldInto = (
 ): Result.Result<void, Fault> => {
   for (const name of names) {
     const number = program.channelNumber.get(name)
-    if (number === undefined) return fault("Graph", name, "the stored thread holds it, but the graph no longer has it")
+    if (number === undefined) return gone(name, "holds")
     const own = groups.map((group) => group.filter(({ channel }) => channel === number).map(({ value }) => value))
     const written = own.filter((batch) => batch.length > 0)
     if (written.length === 0) return fault("Decode", name, "the writes that changed it are missing")
@@ -506,7 +547,7 @@ const decodeCells = (program: Program, cells: Cells): Result.Result<ReadonlyArra
   const out = program.channels.map(emptyCell)
   for (const [name, json] of cells.json) {
     const number = program.channelNumber.get(name)
-    if (number === undefined) return fault("Graph", name, "the stored thread holds it, but the graph no longer has it")
+    if (number === undefined) return gone(name, "holds")
     const value = program.channels[number]!.codec.decode(json)
     if (Result.isFailure(value)) return fault("Decode", name, value.failure)
     out[number] = Option.some(value.success)
@@ -537,7 +578,7 @@ const numbered = (
 }
 
 const isHandedUp = (program: Program, write: Written): boolean =>
-  program.channels[write.channel]!.isState && !isInputTask(write.task) && write.task !== "pull:__start__"
+  program.channels[write.channel]!.isState && !isInputTask(write.task) && write.task !== START_TASK
 
 /** What nodes of a graph wrote to its state, not counting its input. */
 export const handedUp = (
@@ -583,6 +624,9 @@ class Rebuild {
 
   change(row: CheckpointRow, data: CheckpointData, beside: ReadonlyArray<TaskRow>): Result.Result<void, Fault> {
     this.#merge(data)
+    if (beside.filter(({ status }) => status === "done").length !== data.tasks) {
+      return fault("Decode", undefined, "results of tasks that it follows from are missing, or there are others")
+    }
     this.changesLength += lengthOf(row.data) + rowOverhead + beside.reduce((sum, { data }) => sum + data.length, 0)
     const folded = data.folded ?? []
     if (folded.length === 0 && this.origin === "") return Result.succeed(undefined)

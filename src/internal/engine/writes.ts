@@ -4,11 +4,12 @@ import * as Channel from "../../Channel.ts"
 import * as Command from "../../Command.ts"
 import { InvalidUpdate, UnknownRoute } from "../../GraphError.ts"
 import * as Send from "../../Send.ts"
-import { freeze } from "../freeze.ts"
+import { listOf } from "../list.ts"
 import { isPromise, promised } from "../promise.ts"
 import { readRecord, setKey } from "./checkpoint.ts"
+import { sealedRecord } from "./codecs.ts"
 import { fold } from "./fold.ts"
-import { branch, type NodeProgram, type Program, type Writer } from "./program.ts"
+import { branch, INPUT_NODE, type NodeProgram, type Program, type Writer } from "./program.ts"
 
 export interface Write {
   readonly channel: number
@@ -19,7 +20,7 @@ export type WriteError = InvalidUpdate | UnknownRoute
 
 const refuse = (
   reason: InvalidUpdate["reason"],
-  channel: string,
+  channel: string | undefined,
   writer: string,
   detail?: string
 ): Result.Result<never, InvalidUpdate> => Result.fail(new InvalidUpdate({ reason, channel, writers: [writer], detail }))
@@ -57,7 +58,7 @@ class Collector {
     const channel = number === undefined ? undefined : this.program.channels[number]!
     if (number === undefined || channel?.isState !== true) {
       this.fail(new InvalidUpdate({ reason: "UnknownChannel", channel: key, writers: [this.from] }))
-    } else if (value instanceof Channel.Overwrite && !acceptsOverwrite(channel.rule)) {
+    } else if (Channel.isOverwrite(value) && !acceptsOverwrite(channel.rule)) {
       this.fail(new InvalidUpdate({ reason: "OverwriteRefused", channel: key, writers: [this.from] }))
     } else if (channel.rule._tag === "UntrackedValue") {
       this.writes.push({ channel: number, value })
@@ -116,8 +117,7 @@ const isRecord = (u: unknown): u is Readonly<Record<string, unknown>> => {
 }
 
 /** The updates and targets in what a node returned: a record, a Command, or a list of these. */
-const parts = (output: unknown): ReadonlyArray<unknown> =>
-  output === undefined || output === null ? [] : Array.isArray(output) ? output as ReadonlyArray<unknown> : [output]
+const parts = (output: unknown): ReadonlyArray<unknown> => listOf(output ?? undefined)
 
 const collectUpdate = (collector: Collector, update: unknown): void => {
   for (const part of parts(update)) {
@@ -125,7 +125,6 @@ const collectUpdate = (collector: Collector, update: unknown): void => {
     else {collector.fail(
         new InvalidUpdate({
           reason: "NotAnUpdate",
-          channel: "",
           writers: [collector.from],
           detail: `got ${kind(part)}`
         })
@@ -179,12 +178,11 @@ const collectRoute = (
   if (Result.isFailure(fresh)) return collector.fail(fresh.failure)
   const chosen = writer.choose(readRecord(program, fresh.success, writer.reads) as never)
   if (isPromise(chosen)) throw promised(`the route of node "${from}"`, chosen, "choose from the state alone")
-  const targets = Array.isArray(chosen) ? chosen as ReadonlyArray<unknown> : [chosen]
-  for (const target of targets) collector.target(target, writer.targets)
+  // A route that chooses `undefined` has not chosen: that is no list of nothing.
+  for (const target of chosen === undefined ? [chosen] : listOf<unknown>(chosen)) {
+    collector.target(target, writer.targets)
+  }
 }
-
-const isRouting = (writer: Writer): boolean =>
-  writer._tag === "Wake" || writer._tag === "Join" || writer._tag === "Route"
 
 /** Writes what the node's place in the graph says: its edges, joins and routes. */
 const collectRouting = (collector: Collector, cells: ReadonlyArray<Channel.Cell>, node: NodeProgram): void => {
@@ -215,9 +213,7 @@ export const writesOf = (
       if (value !== undefined) collector.channel(writer.channel, value)
     }
   }
-  if (isSteered && !isHandled && node.writers.some(isRouting)) {
-    return refuse("MixedRouting", node.name, node.name)
-  }
+  if (isSteered && !isHandled && node.isRouted) return refuse("MixedRouting", undefined, node.name)
   if (!isHandled && !isSteered && collector.error === undefined) collectRouting(collector, cells, node)
   return collector.result
 }
@@ -241,7 +237,7 @@ export const commandWrites = (
   update: unknown,
   goto: ReadonlyArray<unknown>
 ): Result.Result<ReadonlyArray<Write>, WriteError> => {
-  const collector = new Collector(program, "__input__")
+  const collector = new Collector(program, INPUT_NODE)
   collectUpdate(collector, update)
   for (const target of goto) collector.target(target, undefined)
   return collector.result
@@ -249,28 +245,29 @@ export const commandWrites = (
 
 /** The writes of an input: all of it is checked before any of it is stored. */
 export const inputWrites = (program: Program, input: unknown): Result.Result<ReadonlyArray<Write>, WriteError> => {
-  const collector = new Collector(program, "__input__")
+  const collector = new Collector(program, INPUT_NODE)
   const how = program.input
   if (how._tag === "Value") {
     if (input !== undefined) collector.channel(how.channel, input)
     return collector.result
   }
   if (!isRecord(input)) {
-    return refuse("NotAnUpdate", "__input__", "__input__", `an input is a record, not ${kind(input)}`)
+    return refuse("NotAnUpdate", undefined, INPUT_NODE, `an input is a record, not ${kind(input)}`)
   }
   const allowed = how._tag === "Start" ? how.keys : how.channels
-  const kept: Record<string, unknown> = {}
+  const kept: Array<readonly [string, unknown]> = []
   for (const key of Object.keys(input)) {
     const number = program.channelNumber.get(key)
-    if (number === undefined || !allowed.includes(number)) return refuse("UnknownChannel", key, "__input__")
+    if (number === undefined || !allowed.includes(number)) return refuse("UnknownChannel", key, INPUT_NODE)
     if (input[key] === undefined) continue
     if (how._tag === "Start") collector.key(key, input[key])
     else collector.channel(number, input[key])
     if (collector.error !== undefined) return collector.result
-    setKey(kept, key, collector.writes[collector.writes.length - 1]!.value)
+    kept.push([key, collector.writes[collector.writes.length - 1]!.value])
   }
   if (how._tag !== "Start") return collector.result
-  return Result.map(collector.result, () => [{ channel: how.channel, value: freeze(kept) }])
+  const isUntracked = (key: string) => program.channels[program.channelNumber.get(key)!]!.rule._tag === "UntrackedValue"
+  return Result.map(collector.result, () => [{ channel: how.channel, value: sealedRecord(kept, isUntracked) }])
 }
 
 /** Writes to the state as the update they are: a record, or a list of records of which the n-th holds the n-th write of every key. */

@@ -9,6 +9,7 @@ import * as Schema from "effect/Schema"
 import * as Channel from "../../Channel.ts"
 import { setKey } from "../engine/checkpoint.ts"
 import type { ChannelProgram, Program } from "../engine/program.ts"
+import { listOf } from "../list.ts"
 import type { HandUp } from "./task.ts"
 
 const schemas = new WeakMap<object, string>()
@@ -72,7 +73,7 @@ const valuesOf = (
   const at = parent.channelNumber.get(own.name)
   const theirs = at === undefined ? undefined : parent.channels[at]!
   if (theirs === undefined || !theirs.isState) return []
-  const isOverwritten = writes.some((write) => write instanceof Channel.Overwrite)
+  const isOverwritten = writes.some(Channel.isOverwrite)
   if (isSameChannel(own, theirs) && !isOverwritten) return keepsLast(own.rule) ? writes.slice(-1) : writes
   const final = Channel.read(own.rule, cell)
   return Option.isNone(final) ? [] : [final.value]
@@ -83,7 +84,7 @@ const isReplaced = (parent: Program, exit: Parameters<HandUp>[1], key: string): 
   const at = parent.channelNumber.get(key)
   if (exit._tag !== "Parent" || at === undefined || !keepsLast(parent.channels[at]!.rule)) return false
   return exit.commands.some(({ update }) =>
-    (Array.isArray(update) ? update as ReadonlyArray<unknown> : [update]).some((part) =>
+    listOf(update).some((part) =>
       typeof part === "object" && part !== null && Object.hasOwn(part, key) &&
       (part as Record<string, unknown>)[key] !== undefined
     )

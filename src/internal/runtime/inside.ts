@@ -9,6 +9,7 @@ import * as Result from "effect/Result"
 import type { Move } from "../../Checkpoint.ts"
 import { Checkpointer } from "../../Checkpointer.ts"
 import { type CheckpointError, UnknownCheckpoint, UnknownThread } from "../../GraphError.ts"
+import { nodeOf, ROOT, within } from "../engine/namespace.ts"
 import type { Program } from "../engine/program.ts"
 import type { Place } from "../engine/stored.ts"
 import { type Inside, load, metadataOf, Session, type StoredMetadata, type ThreadRun } from "./session.ts"
@@ -29,12 +30,12 @@ const along = (
   program: Program,
   path: ReadonlyArray<string>
 ): ReadonlyArray<{ readonly program: Program; readonly namespace: string }> | undefined => {
-  const levels = [{ program, namespace: "" }]
+  const levels = [{ program, namespace: ROOT }]
   for (const segment of path) {
     const { namespace, program: around } = levels[levels.length - 1]!
-    const body = around.nodes[around.nodeNumber.get(segment.split(/[:~]/)[0]!) ?? -1]?.body
+    const body = around.nodes[around.nodeNumber.get(nodeOf(segment)) ?? -1]?.body
     if (body?._tag !== "Graph") return undefined
-    levels.push({ program: body.program, namespace: namespace === "" ? segment : `${namespace}|${segment}` })
+    levels.push({ program: body.program, namespace: within(namespace, segment) })
   }
   return levels
 }

@@ -9,6 +9,7 @@ import { UnknownCheckpoint, UnknownThread } from "../../GraphError.ts"
 import { canonical } from "../canonical.ts"
 import { applyWrites } from "../engine/apply.ts"
 import { type Checkpoint, setKey, values } from "../engine/checkpoint.ts"
+import { nodeOf, ROOT, segmentsOf, taskOf, within } from "../engine/namespace.ts"
 import { plan, type Task } from "../engine/plan.ts"
 import type { Program } from "../engine/program.ts"
 import type { Place, TaskRecord } from "../engine/stored.ts"
@@ -51,7 +52,7 @@ const root: (program: Program, thread: string, id: string | undefined) => Erased
       saver,
       thread,
       program,
-      namespace: "",
+      namespace: ROOT,
       path: [],
       place,
       row,
@@ -71,26 +72,20 @@ export interface At {
   readonly called: Program | undefined
 }
 
-const joinNamespace = (namespace: string, segment: string): string =>
-  namespace === "" ? segment : `${namespace}|${segment}`
-
 /** The graph at one segment below a located one: running in a pending task, or as it stood when its task finished. */
-const below: (around: Located, segment: string, called: Program | undefined) => Erased<Located | undefined> = Effect
+const inner: (around: Located, segment: string, called: Program | undefined) => Erased<Located | undefined> = Effect
   .fnUntraced(
     function*(around: Located, segment: string, called: Program | undefined) {
       const { place, program, saver, thread } = around
-      const namespace = joinNamespace(around.namespace, segment)
+      const namespace = within(around.namespace, segment)
       const checkpoint = yield* Effect.fromResult(withInputRecords(program, place))
       const tasks = plan(program, checkpoint)
-      const task = tasks.find((one) => one.place === segment) ??
-        tasks.find((one) => segment.startsWith(`${one.place}~`))
-      const body = program.nodes[program.nodeNumber.get(segment.split(":")[0]!) ?? -1]?.body
+      const task = tasks.find((one) => one.place === taskOf(segment))
+      const body = program.nodes[program.nodeNumber.get(nodeOf(segment)) ?? -1]?.body
       const own = body?._tag === "Graph" ? body.program : called
       if (own === undefined) return undefined
       const inside: Inside | undefined = task === undefined ? undefined : [place.id!, task.id]
-      const head = inside === undefined
-        ? Option.none()
-        : yield* saver.head(thread, placeKey(inside, namespace), around.branch)
+      const head = task === undefined ? Option.none() : yield* headIn(around, task, namespace)
       const id = Option.isSome(head) ? head.value.id : place.graphs.get(namespace)
       if (id === undefined) return undefined
       const found = yield* load({ saver, thread }, own, namespace, id)
@@ -111,6 +106,28 @@ const below: (around: Located, segment: string, called: Program | undefined) => 
     }
   ) as (around: Located, segment: string, called: Program | undefined) => Erased<Located | undefined>
 
+/** The head of a graph inside a pending task. */
+const headIn = ({ branch, place, saver, thread }: Located, task: Task, namespace: string) =>
+  saver.head(thread, placeKey([place.id!, task.id], namespace), branch)
+
+/** The paths of the graphs one segment below a located one. */
+const pathsBelow: (around: Located) => Erased<ReadonlyArray<ReadonlyArray<string>>> = Effect.fnUntraced(
+  function*(around: Located) {
+    const { namespace, path, place, program } = around
+    const checkpoint = yield* Effect.fromResult(withInputRecords(program, place))
+    const asking = [...place.records.values()].flatMap((record) =>
+      record.status === "paused" ? record.requests.flatMap(({ graph }) => graph ?? []) : []
+    )
+    const nodes = plan(program, checkpoint).filter(({ node }) => node.body._tag === "Graph")
+    const running = yield* Effect.filter(
+      nodes,
+      (task) => Effect.map(headIn(around, task, within(namespace, task.place)), Option.isSome)
+    )
+    const known = [...place.graphs.keys(), ...asking].map((namespace) => segmentsOf(namespace).at(-1)!)
+    return [...new Set([...known, ...running.map((task) => task.place)])].sort().map((segment) => [...path, segment])
+  }
+) as (around: Located) => Erased<ReadonlyArray<ReadonlyArray<string>>>
+
 /** Finds the graph at a path, where it stands in the current branch; at the root also a checkpoint of any branch. */
 export const locate: (
   program: Program,
@@ -121,8 +138,11 @@ export const locate: (
   function*(program: Program, thread: string, { called, path }: At, id: string | undefined) {
     let at = yield* root(program, thread, path.length === 0 ? id : undefined)
     for (const [index, segment] of path.entries()) {
-      const next = yield* below(at, segment, index === path.length - 1 ? called : undefined)
-      if (next === undefined) return yield* new UnknownCheckpoint({ thread, checkpoint: undefined, path })
+      const next = yield* inner(at, segment, index === path.length - 1 ? called : undefined)
+      if (next === undefined) {
+        const paths = yield* pathsBelow(at)
+        return yield* new UnknownCheckpoint({ thread, checkpoint: undefined, path, paths })
+      }
       at = next
     }
     if (path.length === 0 || id === undefined || id === at.row.id) return at
@@ -159,7 +179,7 @@ const showTask = (located: Located, task: Task): TaskSnapshot => {
       )
       : [],
     result: resultOf(program, record),
-    graphs: task.node.body._tag === "Graph" ? [joinNamespace(namespace, task.place).split("|")] : []
+    graphs: task.node.body._tag === "Graph" ? [segmentsOf(within(namespace, task.place))] : []
   }
 }
 
@@ -257,6 +277,9 @@ export const history: (
     const at = yield* locate(program, thread, where, undefined)
     const { before, limit } = filter
     const rows = yield* at.saver.list(thread, at.namespace, { before, limit: isFiltered(filter) ? undefined : limit })
+    if (rows.length === 0 && before !== undefined && Option.isNone(yield* at.saver.get(thread, at.namespace, before))) {
+      return yield* new UnknownCheckpoint({ thread, checkpoint: before, path: where.path })
+    }
     yield* checkMetadata(thread, rows)
     const chosen = rows.filter((row) => fits(row, filter)).slice(0, limit)
     return yield* Effect.forEach(

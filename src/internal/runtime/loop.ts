@@ -7,11 +7,12 @@ import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import type * as Channel from "../../Channel.ts"
 import type { Source } from "../../Checkpoint.ts"
 import {
-  type CheckpointError,
+  CheckpointError,
   GraphBreakpoint,
   GraphDrained,
   type InvalidUpdate,
@@ -25,12 +26,13 @@ import { canonical } from "../canonical.ts"
 import { applyWrites, type TaskWrites } from "../engine/apply.ts"
 import { type Checkpoint, initial, values } from "../engine/checkpoint.ts"
 import { hash } from "../engine/hash.ts"
+import { isRoot, segmentOf, within } from "../engine/namespace.ts"
 import { INPUT_TASK, isInputTask, plan, type Task } from "../engine/plan.ts"
-import type { Program } from "../engine/program.ts"
+import { INPUT_NODE, type Program } from "../engine/program.ts"
 import { emptyPlace, encodeWrites, type Graphs, handedUp, type Place, type TaskRecord } from "../engine/stored.ts"
 import { inputWrites, updateOf, type Write } from "../engine/writes.ts"
 import { offerTraced, wants } from "./events.ts"
-import { type Inside, isFault, load, placeKey, Session } from "./session.ts"
+import { type Inside, isFault, load, placeKey, Session, type ThreadRun } from "./session.ts"
 import { announce, askedOf, execute, failureOf, type Outcomes, recordOf, report } from "./superstep.ts"
 import {
   type Erased,
@@ -64,7 +66,7 @@ export const withInputRecords = (program: Program, place: Place): Result.Result<
     checkpoint = Result.flatMap(
       checkpoint,
       (before) =>
-        applyWrites(program, before, [{ id, name: "__input__", woken: undefined, writes }], {
+        applyWrites(program, before, [{ id, name: INPUT_NODE, woken: undefined, writes }], {
           isSuperstep: false,
           step: before.step
         })
@@ -107,7 +109,7 @@ interface Finished {
 
 const toTaskWrites = ({ id, record, task }: Finished): TaskWrites => ({
   id,
-  name: task?.node.name ?? "__input__",
+  name: task?.node.name ?? INPUT_NODE,
   woken: task?.kind === "pull" ? task.node : undefined,
   writes: record.writes
 })
@@ -281,17 +283,13 @@ const endOf = (run: GraphRun, tasks: ReadonlyArray<Task>, outcomes: Outcomes): E
   }))
 }
 
-const ups = new WeakMap<GraphRun, Array<Write>>()
-
 /** What the nodes of a nested graph have written so far. */
-const upOf = (run: GraphRun): ReadonlyArray<Write> => run.session?.place.up ?? ups.get(run) ?? []
+const upOf = (run: GraphRun): ReadonlyArray<Write> => run.session?.place.up ?? run.up
 
 const noteUp = (run: GraphRun, finished: ReadonlyArray<Finished>): void => {
-  if (run.session !== undefined || run.namespace === "") return
-  let up = ups.get(run)
-  if (up === undefined) ups.set(run, up = [])
+  if (run.session !== undefined || isRoot(run.namespace)) return
   for (const write of handedUp(run.program, finished.map(({ id, record }) => ({ id, writes: record.writes })))) {
-    up.push(write)
+    run.up.push(write)
   }
 }
 
@@ -305,7 +303,7 @@ const doneExit = (run: GraphRun): GraphExit => ({
 
 const headOf = (run: GraphRun): Graphs => {
   const id = run.session?.place.id
-  return id === undefined || run.namespace === "" ? [] : [[run.namespace, id]]
+  return id === undefined || isRoot(run.namespace) ? [] : [[run.namespace, id]]
 }
 
 const breakBefore = (run: GraphRun, tasks: ReadonlyArray<Task>): GraphExit | undefined => {
@@ -396,10 +394,12 @@ const superstep: (run: GraphRun) => Erased<GraphExit | undefined> = Effect.fnUnt
 
 /** Stores what is finished, after a run has ended early. Where storage itself failed there is nothing more to be done. */
 const keepWhatIsDone = (run: GraphRun, cause: Cause.Cause<unknown> | undefined): Erased<void> => {
-  const settled = run.session?.settle ?? Effect.void
-  return cause !== undefined && isFault(run.shared.thread, cause)
-    ? Effect.ignore(settled)
-    : Effect.andThen(settled, flush(run))
+  const { session } = run
+  if (session === undefined) return Effect.void
+  if (cause !== undefined && isFault(run.shared.thread, cause)) return Effect.ignore(session.settle)
+  // In durability `exit` the root stores what there is, with itself.
+  const isWithRoot = session.isNested && session.run.durability === "exit"
+  return isWithRoot ? session.settle : Effect.andThen(session.settle, flush(run))
 }
 
 /** Runs a graph from where it stands until it is done, or something ends it. Whatever ends it, what is finished is stored. */
@@ -417,14 +417,16 @@ export const runLoop: (run: GraphRun) => Erased<GraphExit> = Effect.fnUntraced(f
         Effect.failCause(Exit.isFailure(kept) ? Cause.combine(cause, kept.cause) : cause))),
     () => Effect.ignore(keepWhatIsDone(run, undefined))
   )
-  if (run.session !== undefined && keepsAtExit(run, exit)) yield* flush(run)
+  if (run.session !== undefined && isStoredNow(run.session, exit)) yield* flush(run)
   return exit
 }) as (run: GraphRun) => Erased<GraphExit>
 
-/** Whether an exit is stored in durability `exit`: of graphs inside a task only pauses, and those that keep their state. */
-const keepsAtExit = (run: GraphRun, exit: GraphExit): boolean =>
-  run.namespace === "" || exit._tag === "Paused" || exit._tag === "Stopped" || run.session!.run.durability !== "exit" ||
-  run.session!.isKept
+/**
+ * Whether all that a graph came to is stored before its exit is seen. Of graphs inside a task that is so of pauses; in durability
+ * `exit` they are stored with the root.
+ */
+const isStoredNow = ({ isNested, run }: Session, exit: GraphExit): boolean =>
+  !isNested || (run.durability !== "exit" && (exit._tag === "Paused" || exit._tag === "Stopped"))
 
 /** Bounds all that a run does, from its opening on. `begun` is the run, once it stands somewhere. */
 export const withRunTimeout = <A>(
@@ -444,12 +446,23 @@ export const withRunTimeout = <A>(
 // Inputs
 // ---------------------------------------------------------------------------
 
+/** The input, while the start of the graph has yet to hand it on. */
+const waitingInput = ({ input }: Program, { cells }: Checkpoint): unknown =>
+  input._tag === "Start" ? Option.getOrUndefined(cells[input.channel]!) : undefined
+
 /** The keys that a first input has to bring and does not. */
 export const missingKeys = (program: Program, checkpoint: Checkpoint, input: unknown): ReadonlyArray<string> =>
   program.required.filter((key) => {
     const isGiven = typeof input === "object" && input !== null && Object.hasOwn(input, key) &&
       (input as Readonly<Record<string, unknown>>)[key] !== undefined
     return !isGiven && checkpoint.cells[program.channelNumber.get(key)!]!._tag === "None"
+  })
+
+/** The machine that goes on. A key that its graph has come to require since it began has no value there: nothing may read it. */
+export const completeAt = (program: Program, place: Place): Result.Result<Checkpoint, InvalidUpdate | MissingInput> =>
+  Result.flatMap(withInputRecords(program, place), (checkpoint) => {
+    const missing = missingKeys(program, checkpoint, waitingInput(program, checkpoint))
+    return missing.length === 0 ? Result.succeed(checkpoint) : Result.fail(new MissingInput({ keys: missing }))
   })
 
 /** Feeds an input: what was left to run is dropped, and the graph starts. Nothing is stored if the input is wrong. */
@@ -470,10 +483,12 @@ export const feed: (run: GraphRun, input: unknown) => Erased<void> = Effect.fnUn
     const next = yield* Effect.fromResult(applyWrites(
       program,
       checkpoint,
-      [{ id: INPUT_TASK, name: "__input__", woken: undefined, writes }, ...dropped],
+      [{ id: INPUT_TASK, name: INPUT_NODE, woken: undefined, writes }, ...dropped],
       { isSuperstep: pending.length > 0, isInput: true, step: checkpoint.step + 1 }
     ))
-    const isWhole = pending.length > 0 || (run.session?.place.records.size ?? 0) > 0
+    // Beside where a kept graph stood stands what followed there: perhaps in another branch.
+    const isElsewhere = run.session !== undefined && !run.session.isAtHead && run.session.place.id !== undefined
+    const isWhole = isElsewhere || pending.length > 0 || (run.session?.place.records.size ?? 0) > 0
     yield* advance(run, next, "input", [{ id: INPUT_TASK, task: undefined, record }], { isWhole })
   }
 ) as (run: GraphRun, input: unknown) => Erased<void>
@@ -482,15 +497,24 @@ export const feed: (run: GraphRun, input: unknown) => Erased<void> = Effect.fnUn
 // Graphs inside tasks
 // ---------------------------------------------------------------------------
 
-/** A key as a part of a namespace, where `|`, `:` and `~` separate. Whatever it holds, different keys stay different. */
-const escapeKey = (key: string): string =>
-  key.replace(/[^A-Za-z0-9_.@-]/g, (unit) => `%${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)
-
-/** Joins the place of a graph inside a task to the namespace around it. */
-const nestedNamespace = (run: GraphRun, task: Task, key: string | undefined): string => {
-  const segment = key === undefined ? task.place : `${task.place}~${escapeKey(key)}`
-  return run.namespace === "" ? segment : `${run.namespace}|${segment}`
-}
+/** A checkpoint of a graph inside a task, which has to be there. */
+const loadInside = (
+  thread: ThreadRun,
+  program: Program,
+  namespace: string,
+  id: string
+): Effect.Effect<Place, CheckpointError> =>
+  Effect.flatMap(load(thread, program, namespace, id), (found) =>
+    found._tag === "Some"
+      ? Effect.succeed(found.value.place)
+      : Effect.fail(
+        new CheckpointError({
+          reason: "Decode",
+          thread: thread.thread,
+          checkpoint: id,
+          detail: `the checkpoint of the graph at "${namespace}" is missing`
+        })
+      ))
 
 const nestedSession: (
   run: GraphRun,
@@ -506,24 +530,31 @@ const nestedSession: (
     const inside: Inside = [session.id, task.id]
     const key = placeKey(inside, namespace)
     const isKept = call.persistence === "thread"
-    const options = { run: thread, program: call.program, namespace, inside, isKept }
-    // A task that never ran before has no graph inside it that was stored. In durability `exit` it may have run before the
-    // checkpoint that it starts from is stored: a process that dies between the two leaves the graph inside.
-    const hasRun = run.isResumed || run.nested.has(key) || thread.durability === "exit"
+    const options = { run: thread, program: call.program, namespace, inside, isKept, around: session.key }
+    // In durability `exit`: where this run has left it.
+    const live = thread.unstored.at(key)
+    if (live !== undefined) {
+      live.isAtHead = live.place.id !== undefined
+      return live
+    }
+    // A task that never ran before has no graph inside it that was stored.
+    const hasRun = run.isResumed || run.nested.has(key)
     run.nested.add(key)
+    const kept = isKept ? session.place.graphs.get(namespace) : undefined
+    // What is read has to be what was committed last.
+    if (thread.durability === "async" && (hasRun || kept !== undefined)) yield* thread.commits.flush
     const head = hasRun ? yield* thread.saver.head(thread.thread, key, thread.branch) : undefined
     if (head?._tag === "Some") {
-      // In durability `exit` a graph inside may be all that is stored of the thread.
-      thread.life ??= head.value.life
-      const found = yield* load(thread, call.program, namespace, head.value.id)
-      if (found._tag === "Some") return new Session({ ...options, place: found.value.place, isAtHead: true })
+      const place = yield* loadInside(thread, call.program, namespace, head.value.id)
+      return new Session({ ...options, place, isAtHead: true })
     }
-    const kept = isKept ? session.place.graphs.get(namespace) : undefined
     if (kept !== undefined) {
-      const found = yield* load(thread, call.program, namespace, kept)
-      if (found._tag === "Some") {
-        return new Session({ ...options, place: found.value.place, isAtHead: false })
+      const standing = thread.unstored.standing(namespace, kept)
+      if (standing !== undefined) {
+        return new Session({ ...options, place: standing.place, isAtHead: false, parent: standing.stored })
       }
+      const place = yield* loadInside(thread, call.program, namespace, kept)
+      return new Session({ ...options, place, isAtHead: false })
     }
     return new Session({ ...options, place: emptyPlace(call.program, origin), isAtHead: false })
   }
@@ -550,7 +581,8 @@ const nestedRun: (run: GraphRun, task: Task, call: NestedCall) => Erased<GraphRu
   task: Task,
   call: NestedCall
 ) {
-  const namespace = nestedNamespace(run, task, call.key)
+  const segment = segmentOf(task.place, call.key)
+  const namespace = within(run.namespace, segment)
   const input = pickInput(call.program, call.input)
   // Only what is stored has to be told apart.
   const origin = run.session === undefined || call.persistence === "none" ? "" : originOf(call.program, input)
@@ -564,22 +596,23 @@ const nestedRun: (run: GraphRun, task: Task, call: NestedCall) => Erased<GraphRu
     program: call.program,
     session,
     namespace,
-    path: [...run.path, namespace.slice(run.namespace === "" ? 0 : run.namespace.length + 1)],
+    path: [...run.path, segment],
     seed: () => hash(superstepId(run), task.id, namespace),
     limits: { ...limits, before: call.program.limits.before, after: call.program.limits.after },
     checkpoint: session?.place.checkpoint ?? initial(call.program),
     stepsLeft: limits.recursionLimit,
     isResumed: true,
     nested: new Set(),
+    up: [],
     nest,
     holder: call.holder
   }
   if (session !== undefined && session.isAtHead) {
     // A graph that is a node goes on where it stood, whatever its parent's state has become since.
     if (call.key !== undefined && session.place.origin !== origin) {
-      return yield* new ReplayMismatch({ node: task.node.name, name: call.program.name })
+      return yield* new ReplayMismatch({ node: task.node.name, called: call.program.name })
     }
-    child.checkpoint = yield* Effect.fromResult(withInputRecords(call.program, session.place))
+    child.checkpoint = yield* Effect.fromResult(completeAt(call.program, session.place))
     child.checkpoint = { ...child.checkpoint, stopped: child.checkpoint.version }
     run.shared.answers.enter(namespace)
   } else {

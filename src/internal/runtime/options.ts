@@ -14,6 +14,7 @@ import { InvalidArgument } from "../../GraphError.ts"
 import * as Policy from "../../Policy.ts"
 import type { GraphOptions } from "../engine/lower.ts"
 import type { Limits, Program } from "../engine/program.ts"
+import { listOf } from "../list.ts"
 import { quoted } from "../say.ts"
 import type { Sink } from "./events.ts"
 import type { RootOptions } from "./root.ts"
@@ -75,6 +76,7 @@ const isRetry = (u: unknown): boolean =>
 const definition = Schema.Struct({
   ...limits,
   version: text,
+  persistence: oneOf("call", "thread", "none"),
   retry: optional<Policy.Retry | ReadonlyArray<Policy.Retry>>("what Policy.retry makes, or a list of it", isRetry),
   timeout: Schema.optional(Schema.Unknown)
 })
@@ -239,14 +241,12 @@ const givenLimits = (given: GivenLimits): Partial<Limits> => ({
   ...(given.after === undefined ? {} : { after: given.after })
 })
 
-const asList = <A>(given: A | ReadonlyArray<A> | undefined): ReadonlyArray<A> =>
-  given === undefined ? [] : Array.isArray(given) ? given as ReadonlyArray<A> : [given as A]
-
 /** What a graph was told, with defaults. Throws what is wrong with it. */
 export const graphOptions = (given: unknown): GraphOptions => {
   const said = Result.getOrThrowWith(told(definition, given), ({ message }) => new Error(message))
   return {
     version: said.version,
+    persistence: said.persistence ?? "call",
     limits: {
       recursionLimit: defaultRecursionLimit,
       concurrency: undefined,
@@ -257,7 +257,7 @@ export const graphOptions = (given: unknown): GraphOptions => {
       after: [],
       ...givenLimits(said)
     },
-    retry: asList(said.retry),
+    retry: listOf<Policy.Retry>(said.retry),
     timeout: said.timeout === undefined ? undefined : Policy.timeout(said.timeout as Policy.TimeoutInput),
     onError: undefined
   }

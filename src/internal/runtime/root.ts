@@ -7,6 +7,7 @@ import { NoParentGraph, UnknownNode } from "../../GraphError.ts"
 import { GraphInterrupt } from "../../Interrupt.ts"
 import { NodeCache } from "../../NodeCache.ts"
 import { initial, output } from "../engine/checkpoint.ts"
+import { ROOT } from "../engine/namespace.ts"
 import type { Limits, Program } from "../engine/program.ts"
 import type { Answers } from "../engine/stored.ts"
 import { targetNames } from "../engine/writes.ts"
@@ -61,7 +62,7 @@ export const makeRun: (
     },
     program,
     session: on?.session,
-    namespace: "",
+    namespace: ROOT,
     path: [],
     seed: () => seed,
     limits,
@@ -69,6 +70,7 @@ export const makeRun: (
     stepsLeft: limits.recursionLimit,
     isResumed: on !== undefined,
     nested: new Set(),
+    up: [],
     nest,
     holder: undefined
   }

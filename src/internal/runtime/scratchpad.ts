@@ -7,11 +7,13 @@ import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import * as Channel from "../../Channel.ts"
-import { CheckpointError, ConcurrentCall, type DuplicateKey, InterruptMismatch } from "../../GraphError.ts"
+import { CheckpointError, ConcurrentCall, DuplicateKey, InterruptMismatch } from "../../GraphError.ts"
 import { type Any, type AnyRequest, Request, type Scratchpad } from "../../Interrupt.ts"
 import { canonical } from "../canonical.ts"
+import { encoding } from "../codec.ts"
 import { hash } from "../engine/hash.ts"
 import type { StoredAnswer, StoredRequest } from "../engine/stored.ts"
+import { taking } from "../fit.ts"
 import type { GivenAnswers } from "./answers.ts"
 
 /** A question without an answer. */
@@ -54,8 +56,13 @@ export class AttemptScratchpad implements Scratchpad {
   /** What ends the task whatever else it did: the engine's own failure. */
   failure: ConcurrentCall | DuplicateKey | CheckpointError | undefined = undefined
   readonly mismatches: Array<InterruptMismatch> = []
+  readonly #answered = new Set<string>()
+  /** What was asked under each key that has no answer yet, as canonical text. */
+  readonly #open = new Map<string, string>()
   /** Whether a question was answered. */
-  isAnswered = false
+  get isAnswered(): boolean {
+    return this.#answered.size > 0
+  }
 
   constructor(place: Place, answers: GivenAnswers) {
     this.#place = place
@@ -67,21 +74,28 @@ export class AttemptScratchpad implements Scratchpad {
     if (key === undefined) {
       this.#fiber ??= fiber
       if (this.#fiber !== fiber) {
-        this.failure ??= new ConcurrentCall({ kind: "ask", node: this.#place.node, name: tag })
+        this.failure ??= new ConcurrentCall({ kind: "ask", node: this.#place.node, called: tag })
         return Result.fail(this.#unkeyed ?? this.#request(interrupt, payload, "concurrent"))
       }
       if (this.#unkeyed !== undefined) return Result.fail(this.#unkeyed)
     }
     const ordinal = this.#ordinals.get(tag) ?? 0
-    const request = this.#request(interrupt, payload, key === undefined ? `ordinal:${ordinal}` : `key:${key}`)
-    const encoded = Channel.encode(Channel.lastValue(interrupt.payload), Option.some(payload) as Option.Some<unknown>)
+    // What is asked is what would be read back: nobody else's, and the same after a resume.
+    const taken = taking(interrupt.payload, payload)
+    const shown = Result.isSuccess(taken) ? taken.success : payload
+    const request = this.#request(interrupt, shown, key === undefined ? `ordinal:${ordinal}` : `key:${key}`)
+    const encoded = Result.flatMap(taken, (value) => encoding(interrupt.payload, value))
     if (Result.isFailure(encoded)) return this.#unstorable(request, encoded.failure)
+    if (key !== undefined && this.#isTaken(request.id, canonical(encoded.success))) {
+      this.failure ??= new DuplicateKey({ kind: "ask", node: this.#place.node, called: tag, key })
+      return Result.fail(request)
+    }
     const given = this.#answers.take(request.id)
     const answer = given === undefined
       ? Option.none()
       : this.#answerIn(interrupt, { request, payload: encoded.success }, given)
     if (Option.isSome(answer)) {
-      this.isAnswered = true
+      this.#answered.add(request.id)
       if (key === undefined) this.#ordinals.set(tag, ordinal + 1)
       return Result.succeed(answer.value)
     }
@@ -106,6 +120,13 @@ export class AttemptScratchpad implements Scratchpad {
     }
     this.voided.push(...paused.voided)
     this.mismatches.push(...paused.mismatches)
+  }
+
+  /** Whether another question of this attempt has the key: one that was answered, or one with another payload. */
+  #isTaken(id: string, payload: string): boolean {
+    if (this.#answered.has(id) || (this.#open.get(id) ?? payload) !== payload) return true
+    this.#open.set(id, payload)
+    return false
   }
 
   #request(interrupt: Any, payload: unknown, at: string): AnyRequest {

@@ -12,7 +12,7 @@ import * as Semaphore from "effect/Semaphore"
 import type { CheckpointRow, Move, Source, TaskRow } from "../../Checkpoint.ts"
 import { format } from "../../Checkpoint.ts"
 import type { CheckpointerShape } from "../../Checkpointer.ts"
-import { CheckpointError, type ThreadConflict, type ThreadDeleted } from "../../GraphError.ts"
+import { CheckpointError, ThreadConflict, type ThreadDeleted } from "../../GraphError.ts"
 import type { Checkpoint } from "../engine/checkpoint.ts"
 import { hash, hashAll } from "../engine/hash.ts"
 import type { Program } from "../engine/program.ts"
@@ -94,6 +94,8 @@ export interface ThreadRun {
   readonly durability: Durability
   readonly metadata: StoredMetadata
   readonly commits: Commits
+  /** In durability `exit`: what is stored at the end. */
+  readonly unstored: Unstored
   /** What storing and reading this thread has failed with. */
   readonly faults: WeakSet<object>
 }
@@ -220,6 +222,76 @@ export interface Step {
   readonly up?: ReadonlyArray<Write>
 }
 
+/** In durability `exit`: the graphs inside tasks, which are stored with the root, all at once. */
+export class Unstored {
+  readonly #sessions = new Map<string, Session>()
+  readonly #lock = Semaphore.makeUnsafe(1)
+  #root: Session | undefined = undefined
+
+  /** Notes a graph that begins, or goes on. */
+  begun(session: Session): void {
+    if (session.run.durability !== "exit") return
+    if (session.isNested) this.#sessions.set(session.key, session)
+    else this.#root = session
+  }
+
+  /** A graph that this run has begun, at a place. */
+  at(key: string): Session | undefined {
+    return this.#sessions.get(key)
+  }
+
+  /** The graph that stands at a checkpoint. */
+  standing(namespace: string, id: string): Session | undefined {
+    return [...this.#sessions.values()].find((session) => session.namespace === namespace && session.place.id === id)
+  }
+
+  /** A graph has moved on: of the graphs inside its tasks only those that are kept are still of use. */
+  moved(around: Session): void {
+    for (const [key, session] of this.#sessions) {
+      if (session.around !== around.key) continue
+      if (session.isKept && around.place.graphs.get(session.namespace) === session.place.id) continue
+      this.#sessions.delete(key)
+      this.#drop(session)
+    }
+  }
+
+  #drop(around: Session): void {
+    for (const [key, session] of this.#sessions) {
+      if (session.around !== around.key) continue
+      this.#sessions.delete(key)
+      this.#drop(session)
+    }
+  }
+
+  /** Stores everything, one call after the other. */
+  flush(root: Session, now: number): Effect.Effect<void, StorageError> {
+    return this.#lock.withPermits(1)(Effect.suspend(() => this.#store(this.#root ?? root, now)))
+  }
+
+  #store(root: Session, now: number): Effect.Effect<void, StorageError> {
+    if (root.place.id === undefined) return Effect.void
+    const inside: Array<Move> = []
+    for (const session of this.#sessions.values()) {
+      const move = session.unstoredMove(now)
+      if (Result.isFailure(move)) return Effect.fail(move.failure)
+      if (move.success !== undefined) inside.push(move.success)
+    }
+    const move = Result.flatMap(
+      root.unstoredMove(now),
+      (move) => move === undefined && inside.length > 0 ? root.moveBeside(new Map(), now) : Result.succeed(move)
+    )
+    if (Result.isFailure(move)) return Effect.fail(move.failure)
+    const stored = move.success === undefined ? Effect.void : Effect.uninterruptible(root.write(move.success, inside))
+    const rows = Effect.forEach([...this.#sessions.values(), root], (session) => session.storeUnstored, {
+      discard: true
+    })
+    return Effect.andThen(stored, rows)
+  }
+}
+
+/** Of a state that is stored whole, from wherever it came. */
+export const wholeState = { writesLength: 0, finished: 0, isInput: false }
+
 export class Session {
   readonly run: ThreadRun
   readonly program: Program
@@ -231,8 +303,10 @@ export class Session {
   readonly isNested: boolean
   /** Whether the graph keeps its state from one call to the next. */
   readonly isKept: boolean
-  /** Whether the place has a stored head, which this session stands at. */
-  readonly isAtHead: boolean
+  /** Whether the graph has been here before: it stands at a head, and goes on from there. */
+  isAtHead: boolean
+  /** Names the head of the graph around it. */
+  readonly around: string | undefined
   place: Place
   /** The head as it is stored. */
   #stored: string | undefined
@@ -261,6 +335,9 @@ export class Session {
     readonly place: Place
     readonly isKept: boolean
     readonly isAtHead: boolean
+    readonly around?: string
+    /** The newest checkpoint before that is stored, if that is not where the graph stands. */
+    readonly parent?: string | undefined
   }) {
     this.run = options.run
     this.program = options.program
@@ -274,9 +351,11 @@ export class Session {
     this.isKept = options.isKept
     this.isAtHead = options.isAtHead
     this.place = options.place
-    this.#stored = options.place.id
+    this.around = options.around
+    this.#stored = "parent" in options ? options.parent : options.place.id
     this.#expected = options.isAtHead ? options.place.id : undefined
     for (const id of options.place.records.keys()) this.#storedTasks.set(id, options.place.revisions.get(id) ?? 0)
+    this.run.unstored.begun(this)
   }
 
   /** The id of the checkpoint that the current superstep starts from. */
@@ -309,14 +388,18 @@ export class Session {
     })
   }
 
-  /** Stores rows beside the current checkpoint, which is stored before them. */
-  #store(batch: ReadonlyArray<{ readonly id: string; readonly row: TaskRow }>): Effect.Effect<void, StorageError> {
+  /** Stores rows beside the current checkpoint, which is stored before them. Gives those that stand. */
+  #store(
+    batch: ReadonlyArray<{ readonly id: string; readonly row: TaskRow }>
+  ): Effect.Effect<ReadonlyArray<TaskRow>, StorageError> {
     const { commits, saver, thread } = this.run
     const behind = this.run.durability === "async" ? commits.flush : Effect.void
     const put = Effect.flatMap(behind, () =>
       saver.putTasks(thread, {
         namespace: this.namespace,
         tasks: batch.map(({ row }) => row),
+        place: this.key,
+        branch: this.run.branch,
         // A thread that has begun has a life.
         life: this.run.life!
       }))
@@ -329,26 +412,53 @@ export class Session {
         if (Result.isFailure(record)) return Effect.fail(this.#fail(record.failure))
         this.adopted.set(id, record.success)
       }
-      return Effect.void
+      return Effect.succeed(rows)
     })
   }
 
   /** Waits until every acknowledged record is stored. */
   readonly settle: Effect.Effect<void, StorageError> = Effect.suspend(() => this.#acknowledging.flush)
 
-  /** Stores records at once, before anything that depends on them happens. */
+  /**
+   * Stores records at once, before anything that depends on them happens. Where another runner was faster, with a Command or an answer
+   * of its own, this one has seen too little to go on.
+   */
   store(records: ReadonlyMap<string, TaskRecord>): Effect.Effect<void, StorageError> {
     return Effect.suspend(() => {
       this.place = { ...this.place, records: new Map([...this.place.records, ...records]) }
-      if (records.size === 0) return Effect.void
-      const batch: Array<{ readonly id: string; readonly row: TaskRow }> = []
-      for (const [id, record] of records) {
-        const row = this.#encode(this.id, id, record)
-        if (Result.isFailure(row)) return Effect.fail(row.failure)
-        batch.push({ id, row: row.success })
-      }
-      return Effect.uninterruptible(this.#store(batch))
+      // Beside a checkpoint that is not stored nothing can stand: they are stored with it.
+      return records.size === 0 || !this.isStored ? Effect.void : this.#storeNow(records)
     })
+  }
+
+  #storeNow(records: ReadonlyMap<string, TaskRecord>): Effect.Effect<void, StorageError> {
+    const rows = this.#encodeAll(this.id, records)
+    if (Result.isFailure(rows)) return Effect.fail(rows.failure)
+    const put = this.#store(rows.success.map((row) => ({ id: row.task, row })))
+    return Effect.flatMap(
+      Effect.uninterruptible(put),
+      (standing) =>
+        standing.every(({ data }, index) => data === rows.success[index]!.data)
+          ? Effect.void
+          : Effect.fail(this.#overtaken())
+    )
+  }
+
+  #overtaken(): ThreadConflict {
+    const { branch, faults, thread } = this.run
+    const error = new ThreadConflict({ thread, branch, expected: this.place.id, found: this.place.id })
+    faults.add(error)
+    return error
+  }
+
+  /** The newest checkpoint that is stored. */
+  get stored(): string | undefined {
+    return this.#stored
+  }
+
+  /** Whether the current checkpoint is stored. */
+  get isStored(): boolean {
+    return this.place.id !== undefined && this.place.id === this.#stored
   }
 
   /** Moves on to the next checkpoint, and makes it durable as the run's durability says. */
@@ -369,7 +479,8 @@ export class Session {
       ({ encoded, fresh }) =>
         Result.map(this.#encodeAll(this.id, step.records), (kept) => {
           for (const { revision, task } of kept) this.#storedTasks.set(task, revision)
-          return this.#moveTo(this.#row(this.id, encoded, createdMillis), [...fresh, ...kept])
+          const finished = step.isWhole ? undefined : step.tasks.length
+          return this.#moveTo(this.#row(this.id, encoded, createdMillis), [...fresh, ...kept], finished)
         })
     )
   }
@@ -387,8 +498,11 @@ export class Session {
     const id = this.#idOf(step, rows.success, step.isWhole ? encoded.success.data : "")
     this.place = { ...after, id, chain: encoded.success.chain }
     this.#source = step.source
+    this.run.unstored.moved(this)
     // Beside a checkpoint that is not stored, nothing can stand.
-    const fresh = before.id === undefined ? [] : rows.success.filter((row) => !this.#storedTasks.has(row.task))
+    const fresh = before.id === undefined || this.#expected === undefined
+      ? []
+      : rows.success.filter((row) => !this.#storedTasks.has(row.task))
     this.#storedTasks.clear()
     this.#outdated.clear()
     this.adopted.clear()
@@ -409,9 +523,13 @@ export class Session {
   }
 
   #encodeCheckpoint(step: Step, before: Place, after: Place, rows: ReadonlyArray<TaskRow>) {
-    if (this.run.durability === "exit") return Result.succeed({ isKeyframe: true, data: "", chain: noChain })
+    // The id of what does not follow from writes derives from the state, in every durability.
+    if (this.run.durability === "exit" && !step.isWhole) {
+      return Result.succeed({ isKeyframe: true, data: "", chain: noChain })
+    }
     return encodeCheckpoint(this.program, step.isWhole ? undefined : before, after, {
       writesLength: rows.reduce((sum, { data }) => sum + data.length, 0),
+      finished: rows.length,
       isInput: step.source === "input"
     })
   }
@@ -471,10 +589,20 @@ export class Session {
     return checkpointRow(row, encoded.data)
   }
 
-  #moveTo(checkpoint: CheckpointRow, tasks: ReadonlyArray<TaskRow>): Move {
+  #moveTo(checkpoint: CheckpointRow, tasks: ReadonlyArray<TaskRow>, finished: number | undefined): Move {
     const expected = this.#expected
     this.#expected = this.#stored = checkpoint.id
-    return { namespace: this.namespace, checkpoint, tasks, place: this.key, expected }
+    return { namespace: this.namespace, checkpoint, tasks, place: this.key, expected, finished }
+  }
+
+  /** A move to where the head is, with records to stand beside it: what is stored with others at once. */
+  moveBeside(records: ReadonlyMap<string, TaskRecord>, createdMillis: number): Result.Result<Move, CheckpointError> {
+    const encoded = encodeCheckpoint(this.program, undefined, this.place, wholeState)
+    if (Result.isFailure(encoded)) return Result.fail(this.#fail(encoded.failure))
+    return Result.map(
+      this.#encodeAll(this.id, records),
+      (rows) => this.#moveTo(this.#row(this.id, encoded.success, createdMillis), rows, undefined)
+    )
   }
 
   /** Stores a move of this session, and with it those of graphs inside its tasks. */
@@ -496,24 +624,40 @@ export class Session {
     this.#storedTasks.clear()
   }
 
-  /** Makes everything durable: before a pause is seen, and when the run ends. */
+  /** Makes the run durable: before a pause is seen, and when it ends. */
   exit(createdMillis: number): Effect.Effect<void, StorageError> {
-    return Effect.suspend(() => {
-      if (this.run.durability === "sync") return Effect.void
-      if (this.run.durability === "async") return this.run.commits.flush
-      const { id, records } = this.place
-      if (id === undefined) return Effect.void
-      const committed = id === this.#stored ? Effect.void : this.#exitCommit(id, createdMillis)
-      const missing = new Map([...records].filter(([task]) => !this.#storedTasks.has(task) || this.#outdated.has(task)))
-      return Effect.andThen(committed, this.store(missing))
+    switch (this.run.durability) {
+      case "sync":
+        return Effect.void
+      case "async":
+        return this.run.commits.flush
+      case "exit":
+        return this.run.unstored.flush(this, createdMillis)
+    }
+  }
+
+  /** What durability `exit` has still to store of this graph: a checkpoint, with what stands beside it, if it has none. */
+  unstoredMove(createdMillis: number): Result.Result<Move | undefined, CheckpointError> {
+    const { id } = this.place
+    if (id === undefined || this.isStored) return Result.succeed(undefined)
+    const encoded = encodeCheckpoint(this.program, undefined, this.place, wholeState)
+    if (Result.isFailure(encoded)) return Result.fail(this.#fail(encoded.failure))
+    this.place = { ...this.place, chain: encoded.success.chain }
+    return Result.map(this.#encodeAll(id, this.place.records), (rows) => {
+      for (const { revision, task } of rows) this.#storedTasks.set(task, revision)
+      this.#outdated.clear()
+      return this.#moveTo(this.#row(id, encoded.success, createdMillis), rows, undefined)
     })
   }
 
-  #exitCommit(id: string, createdMillis: number): Effect.Effect<void, StorageError> {
-    const encoded = encodeCheckpoint(this.program, undefined, this.place, { writesLength: 0, isInput: false })
-    if (Result.isFailure(encoded)) return Effect.fail(this.#fail(encoded.failure))
-    this.place = { ...this.place, chain: encoded.success.chain }
-    return Effect.uninterruptible(this.write(this.#moveTo(this.#row(id, encoded.success, createdMillis), []), []))
+  /** Stores what tasks beside a stored checkpoint have come to since. */
+  get storeUnstored(): Effect.Effect<void, StorageError> {
+    return Effect.suspend(() => {
+      if (!this.isStored) return Effect.void
+      const { records } = this.place
+      const missing = new Map([...records].filter(([task]) => !this.#storedTasks.has(task) || this.#outdated.has(task)))
+      return missing.size === 0 ? Effect.void : this.#storeNow(missing)
+    })
   }
 
   /** Keeps a record in mind without storing it: durability `exit` stores it when the run ends. */

@@ -9,7 +9,7 @@ import type { PendingRequest } from "../../Checkpoint.ts"
 import type * as Event from "../../Event.ts"
 import { NodeTimeout } from "../../GraphError.ts"
 import type { Task } from "../engine/plan.ts"
-import type { Program } from "../engine/program.ts"
+import { type Program, TASKS } from "../engine/program.ts"
 import type { Answers, StoredRequest, TaskRecord } from "../engine/stored.ts"
 import { updateOf } from "../engine/writes.ts"
 import { offerTraced, wants } from "./events.ts"
@@ -28,7 +28,7 @@ const isFailure = (outcome: Outcome): boolean => outcome._tag === "Failed"
 // ---------------------------------------------------------------------------
 
 const triggersOf = (program: Program, task: Task): ReadonlyArray<string> =>
-  task.kind === "send" ? ["__tasks"] : task.node.triggers.map((c) => program.channels[c]!.name)
+  task.kind === "send" ? [TASKS] : task.node.triggers.map((c) => program.channels[c]!.name)
 
 const isHidden = (task: Task): boolean => task.node.body._tag === "Start"
 

@@ -30,7 +30,7 @@ import type { Checkpoint } from "../engine/checkpoint.ts"
 import { hash } from "../engine/hash.ts"
 import { anew, type Task } from "../engine/plan.ts"
 import type { Limits, Program } from "../engine/program.ts"
-import { type Answers, encodeWrites, type Graphs } from "../engine/stored.ts"
+import { type Answers, type Graphs, keptText, keptWrites } from "../engine/stored.ts"
 import { updateOf, withRouting, type Write, type WriteError, writesOf } from "../engine/writes.ts"
 import { isPromise, promised } from "../promise.ts"
 import type { GivenAnswers } from "./answers.ts"
@@ -77,6 +77,8 @@ export interface GraphRun {
   isResumed: boolean
   /** Heads of graphs inside tasks that this run has begun. */
   readonly nested: Set<string>
+  /** Of a graph inside a task where nothing is stored: what its nodes have written so far. */
+  readonly up: Array<Write>
   /** Runs a graph inside a task. */
   readonly nest: Nest
   /** The attempt that this graph runs inside, if progress in it counts for somebody's idle timeout. */
@@ -170,7 +172,7 @@ export class Attempt implements RunningShape {
   readonly #run: GraphRun
   readonly #task: Task
   readonly attempt: number
-  firstAttemptMillis: number
+  #firstAttemptMillis: number | undefined
   readonly #isHandler: boolean
   readonly #keys = new Set<string>()
   #scratchpad: AttemptScratchpad | undefined = undefined
@@ -183,8 +185,12 @@ export class Attempt implements RunningShape {
   progressMillis = 0
   /** Whether it has come to an end: what its node left running is heard no more. */
   isOver = false
+  /** The timeout that ended it. */
+  expired: NodeTimeout | undefined = undefined
   /** Why the run has to end, if storage failed under a graph that this attempt holds. */
   fault: Cause.Cause<unknown> | undefined = undefined
+  /** Whether a call has ended this attempt, so that the node was interrupted where it made the call. */
+  isHalted = false
   /** Why a graph that this attempt called has stopped: this ends the attempt, whatever its node makes of it. */
   stopped: GraphBreakpoint | GraphDrained | undefined = undefined
   /** Whether anything of its result rests on an answer. */
@@ -192,12 +198,19 @@ export class Attempt implements RunningShape {
     return (this.#scratchpad?.isAnswered ?? false) || (this.#hasNested && this.#run.shared.answers.size > 0)
   }
 
-  constructor(run: GraphRun, task: Task, attempt: number, firstAttemptMillis: number, isHandler = false) {
+  constructor(run: GraphRun, task: Task, attempt: number, firstAttemptMillis: number | undefined, isHandler = false) {
     this.#run = run
     this.#task = task
     this.attempt = attempt
-    this.firstAttemptMillis = firstAttemptMillis
+    this.#firstAttemptMillis = firstAttemptMillis
     this.#isHandler = isHandler
+  }
+  /** Says that the attempt begins: where no other was before it, the first does. */
+  begin(nowMillis: () => number): void {
+    this.#firstAttemptMillis ??= nowMillis()
+  }
+  get firstAttemptMillis(): number {
+    return this.#firstAttemptMillis!
   }
   get task(): string {
     return this.#task.id
@@ -283,7 +296,7 @@ export class Attempt implements RunningShape {
   /** Runs a call under the key that its caller gave it, which no other call has. One that did not end well may be made again. */
   keyed(key: string, name: string, call: () => Erased<GraphExit>): Erased<GraphExit> {
     if (this.#keys.has(key)) {
-      const refused = new DuplicateKey({ node: this.node, name, key })
+      const refused = new DuplicateKey({ kind: "graph", node: this.node, called: name, key })
       this.pad.failure ??= refused
       return Effect.fail(refused)
     }
@@ -293,7 +306,14 @@ export class Attempt implements RunningShape {
         if (Exit.isFailure(exit) || exit.value._tag === "Paused") this.#keys.delete(key)
       }))
   }
-  /** Runs a graph inside this task. */
+  /** Ends the attempt where its node stands, for what is no concern of the node: what came of it is noted. */
+  get halt(): Effect.Effect<never> {
+    return Effect.suspend(() => {
+      this.isHalted = true
+      return Effect.interrupt
+    })
+  }
+  /** Runs a graph inside this task. A node never sees that storage failed under it. */
   nest(call: Omit<NestedCall, "holder">): Erased<GraphExit> {
     const run = this.#run
     this.#hasNested = true
@@ -302,10 +322,11 @@ export class Attempt implements RunningShape {
     const nested = run.nest(run, this.#task, { ...call, key, holder: this.isWatched ? this : undefined })
     // The numbers of this task are its own: what runs inside draws from where the run draws.
     const apart = Effect.provideService(nested, Random.Random, run.shared.random)
-    const noted = Effect.tapCause(apart, (cause) =>
-      Effect.sync(() => {
-        if (isFault(run.shared.thread, cause)) this.fault ??= cause
-      }))
+    const noted = Effect.catchCause(apart, (cause) => {
+      if (!isFault(run.shared.thread, cause)) return Effect.failCause(cause)
+      this.fault ??= cause
+      return this.halt
+    })
     return Effect.map(noted, (exit) => {
       if (exit._tag === "Stopped") this.stopped ??= exit.error
       if (exit._tag === "Done" || exit._tag === "Parent") {
@@ -318,9 +339,7 @@ export class Attempt implements RunningShape {
 
 const provide = (effect: Erased<unknown>, attempt: Attempt): Erased<unknown> =>
   Effect.updateContext(effect, (context: Context.Context<never>) => {
-    if (attempt.firstAttemptMillis === 0) {
-      attempt.firstAttemptMillis = Context.get(context, Clock.Clock).currentTimeMillisUnsafe()
-    }
+    attempt.begin(() => Context.get(context, Clock.Clock).currentTimeMillisUnsafe())
     return Context.add(Context.add(context, Running, attempt), Random.Random, attempt.random)
   }) as Erased<unknown>
 
@@ -346,19 +365,18 @@ const withTimeouts = (effect: Erased<unknown>, task: Task, attempt: Attempt): Er
   const idleMillis = task.node.timeout?.idleMillis
   const nodes = [task.node.name]
   const { waits } = attempt
+  const expire = (kind: "attempt" | "idle", timeoutMillis: number) => (elapsedMillis: number) =>
+    attempt.expired = new NodeTimeout({ kind, nodes, timeoutMillis, elapsedMillis })
   let out = effect
   if (idleMillis !== undefined) {
-    const error = (elapsedMillis: number) =>
-      new NodeTimeout({ kind: "idle", nodes, timeoutMillis: idleMillis, elapsedMillis })
+    const error = expire("idle", idleMillis)
     out = Effect.andThen(
       attempt.heartbeat,
       bounded(out, { waits, millis: idleMillis, error, since: () => attempt.progressMillis })
     )
   }
   if (attemptMillis !== undefined) {
-    const error = (elapsedMillis: number) =>
-      new NodeTimeout({ kind: "attempt", nodes, timeoutMillis: attemptMillis, elapsedMillis })
-    out = bounded(out, { waits, millis: attemptMillis, error })
+    out = bounded(out, { waits, millis: attemptMillis, error: expire("attempt", attemptMillis) })
   }
   return out
 }
@@ -371,10 +389,16 @@ type Attempted =
   /** A typed failure of the node, which policies may act on. */
   | { readonly _tag: "Error"; readonly error: unknown; readonly cause: Cause.Cause<unknown> }
 
-const isTimeout = (cause: Cause.Cause<unknown>): boolean =>
-  cause.reasons.some((reason) => Cause.isFailReason(reason) && reason.error instanceof NodeTimeout)
+/** Whether the attempt ended because its time was over: a timeout of a graph that it called is an error like any other. */
+const isTimeout = (attempt: Attempt, cause: Cause.Cause<unknown>): boolean =>
+  attempt.expired !== undefined &&
+  cause.reasons.some((reason) => Cause.isFailReason(reason) && reason.error === attempt.expired)
 
 const asEffect = "return an Effect, as Effect.promise or Effect.tryPromise make it"
+
+/** Whether the node ended by itself: neither by a defect nor by an interruption, unless a call in it ended the attempt. */
+const isOwnEnd = (attempt: Attempt, reason: Cause.Reason<unknown>): boolean =>
+  Cause.isFailReason(reason) || (attempt.isHalted && Cause.isInterruptReason(reason))
 
 /** An unanswered question outranks how the node ended, except for a defect, an interruption and a timeout. */
 const concludeAttempt = (task: Task, attempt: Attempt, exit: Exit.Exit<unknown, unknown>): Attempted => {
@@ -386,8 +410,10 @@ const concludeAttempt = (task: Task, attempt: Attempt, exit: Exit.Exit<unknown, 
     if (cause.reasons.length === 0) {
       return { _tag: "Ended", outcome: failed(Cause.die(new Error("the node failed without a cause"))) }
     }
-    if (!cause.reasons.every(Cause.isFailReason)) return { _tag: "Ended", outcome: failed(cause) }
-    if (isTimeout(cause)) return { _tag: "Error", error: Option.getOrThrow(Cause.findErrorOption(cause)), cause }
+    if (!cause.reasons.every((reason) => isOwnEnd(attempt, reason))) return { _tag: "Ended", outcome: failed(cause) }
+    if (isTimeout(attempt, cause)) {
+      return { _tag: "Error", error: Option.getOrThrow(Cause.findErrorOption(cause)), cause }
+    }
   }
   if (pad?.failure !== undefined) return { _tag: "Ended", outcome: failed(Cause.fail(pad.failure)) }
   if (pad !== undefined && (pad.asked.length > 0 || pad.mismatches.length > 0)) {
@@ -565,7 +591,7 @@ export const runTask = (run: GraphRun, task: Task, handUp: HandUp): Erased<Outco
   if (!isPlain(task)) {
     return Effect.catchCause(runWithPolicies(run, task, handUp), (cause) => Effect.succeed(failed(cause)))
   }
-  const attempt = new Attempt(run, task, 1, 0)
+  const attempt = new Attempt(run, task, 1, undefined)
   const attempted = attemptOnce(task, attempt)
   return Effect.map(attempted, (attempted) => outcomeOf(run, task, { attempted, attempt, isHandled: false }, handUp))
 }
@@ -575,7 +601,7 @@ const runWithPolicies: (run: GraphRun, task: Task, handUp: HandUp) => Erased<Out
     const entry = cacheEntry(run, task)
     if (entry !== undefined) {
       const hit = yield* entry.cache.get(entry.scope, entry.key)
-      const cached = Option.isSome(hit) ? cachedOutcome(run, task, hit.value) : undefined
+      const cached = Option.isSome(hit) ? cachedOutcome(run, task, entry, hit.value) : undefined
       if (cached !== undefined) return cached
     }
     const tried = yield* tryUntilDone(run, task)
@@ -585,9 +611,9 @@ const runWithPolicies: (run: GraphRun, task: Task, handUp: HandUp) => Erased<Out
     if (entry !== undefined && outcome._tag === "Done" && !handled.isHandled && !handled.attempt.isAnswered) {
       // Without where the edges lead: that depends on the state, of which the node may read a part.
       const written = writesOf(run.program, run.checkpoint.cells, task.node, outcome.update, true)
-      const rows = Result.flatMap(written, (writes) => encodeWrites(run.program, writes))
-      if (Result.isSuccess(rows)) {
-        yield* entry.cache.set(entry.scope, entry.key, JSON.stringify(rows.success), task.node.cache!.ttlMillis)
+      const text = Result.flatMap(written, (writes) => keptText(run.program, [entry.scope, entry.key], writes))
+      if (Result.isSuccess(text)) {
+        yield* entry.cache.set(entry.scope, entry.key, text.success, task.node.cache!.ttlMillis)
       }
     }
     return outcome
@@ -609,7 +635,13 @@ const cacheScope = (program: Program, node: string, id: string | undefined): str
   return JSON.stringify([definition, node])
 }
 
-const cacheEntry = (run: GraphRun, task: Task) => {
+interface Entry {
+  readonly cache: NodeCacheShape
+  readonly scope: string
+  readonly key: string
+}
+
+const cacheEntry = (run: GraphRun, task: Task): Entry | undefined => {
   const { cache } = run.shared
   const policy = task.node.cache
   // Who was answered has to see the answer.
@@ -621,15 +653,11 @@ const cacheEntry = (run: GraphRun, task: Task) => {
   return { cache, scope: cacheScope(run.program, task.node.name, policy.id), key: hash(encoded.success) }
 }
 
-const cachedOutcome = (run: GraphRun, task: Task, text: string): Outcome | undefined => {
-  const writes: Array<Write> = []
-  for (const [name, kind, json] of JSON.parse(text) as ReadonlyArray<readonly [string, 0 | 1, never]>) {
-    const channel = run.program.channelNumber.get(name)
-    if (channel === undefined) return undefined
-    const value = run.program.channels[channel]!.codec.decodeWrite({ kind: kind === 0 ? "write" : "overwrite", json })
-    if (Result.isFailure(value)) return undefined
-    writes.push({ channel, value: value.success })
-  }
+/** What is kept as an outcome of the task. What cannot be read, or written by this graph, is not kept. */
+const cachedOutcome = (run: GraphRun, task: Task, { key, scope }: Entry, text: string): Outcome | undefined => {
+  const kept = keptWrites(run.program, [scope, key], text)
+  if (Result.isFailure(kept)) return undefined
+  const writes = kept.success
   return doneWith(
     updateOf(run.program, writes),
     [],

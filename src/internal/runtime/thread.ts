@@ -6,11 +6,11 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
-import * as Channel from "../../Channel.ts"
 import type { CheckpointRow } from "../../Checkpoint.ts"
 import { Checkpointer, type CheckpointerShape } from "../../Checkpointer.ts"
 import {
-  CheckpointError,
+  type CheckpointError,
+  InvalidArgument,
   InvalidReply,
   MissingInput,
   PendingWork,
@@ -19,6 +19,7 @@ import {
 } from "../../GraphError.ts"
 import { isReply, type Reply } from "../../Interrupt.ts"
 import { canonical } from "../canonical.ts"
+import { encoding } from "../codec.ts"
 import { output } from "../engine/checkpoint.ts"
 import { inputTask, plan } from "../engine/plan.ts"
 import type { Program } from "../engine/program.ts"
@@ -32,8 +33,9 @@ import {
   type TaskRecord
 } from "../engine/stored.ts"
 import { commandWrites, inputWrites, type Write, type WriteError } from "../engine/writes.ts"
-import { quoted, shown } from "../say.ts"
-import { advance, feed, inputRecords, missingKeys, stalledJoin, withInputRecords } from "./loop.ts"
+import { taking } from "../fit.ts"
+import { quoted } from "../say.ts"
+import { advance, completeAt, feed, inputRecords, missingKeys, stalledJoin, withInputRecords } from "./loop.ts"
 import { decodeRequest, showRequest } from "./requests.ts"
 import { drive, makeRun, type RootOptions, withinTime } from "./root.ts"
 import {
@@ -45,7 +47,8 @@ import {
   Session,
   type StoredMetadata,
   type ThreadRun,
-  toError
+  toError,
+  Unstored
 } from "./session.ts"
 import type { Erased, GraphRun } from "./task.ts"
 
@@ -93,21 +96,20 @@ export interface Opened {
   readonly life: string | undefined
 }
 
-export const checkThread = (thread: string): Effect.Effect<void, CheckpointError> =>
+export const checkThread = (thread: string): Effect.Effect<void, InvalidArgument> =>
   typeof thread === "string" && thread.length > 0 && thread.length <= maxThreadLength
     ? Effect.void
     : Effect.fail(
-      new CheckpointError({
-        reason: "Format",
-        thread: shown(thread).slice(0, 64),
-        detail: `a thread id is a text of 1 to ${maxThreadLength} characters`
+      new InvalidArgument({
+        argument: "thread",
+        detail: `an id is a text of 1 to ${maxThreadLength} characters, not ${quoted(thread).slice(0, 64)}`
       })
     )
 
 /** Finds a thread, at its head or at a checkpoint. A thread that never ran stands before its first input. */
 export const open: (program: Program, thread: string, from: string | undefined) => Effect.Effect<
   Opened,
-  CheckpointError | UnknownCheckpoint | UnknownThread,
+  CheckpointError | InvalidArgument | UnknownCheckpoint | UnknownThread,
   Checkpointer
 > = Effect.fnUntraced(function*(program, thread, from) {
   yield* checkThread(thread)
@@ -150,6 +152,7 @@ export const threadRun = (
     durability,
     metadata,
     commits: new Commits(),
+    unstored: new Unstored(),
     faults
   }
 }
@@ -283,10 +286,8 @@ const answered = (
     const found = addressee(opened, reply, pending, given)
     if (Result.isFailure(found)) return Result.fail(found.failure)
     const { id, payload, task, ...asker } = found.success
-    const channel = Channel.lastValue(reply.interrupt.answer)
-    const problem = Channel.validate(channel, reply.answer)
-    if (Option.isSome(problem)) return refuse(opened, "InvalidAnswer", reply, pending, problem.value)
-    const encoded = Channel.encode(channel, Option.some(reply.answer) as Option.Some<unknown>)
+    const { answer } = reply.interrupt
+    const encoded = Result.flatMap(taking(answer, reply.answer), (value) => encoding(answer, value))
     if (Result.isFailure(encoded)) return refuse(opened, "InvalidAnswer", reply, pending, encoded.failure)
     const record = (records.get(task) ?? opened.place.records.get(task)) as TaskRecord & { readonly status: "paused" }
     records.set(task, {
@@ -304,14 +305,17 @@ const answered = (
 
 /** What a thread with nothing left to run has come to: its output, or the stall of a join. */
 const resultAt = (opened: Opened): Erased<unknown> =>
-  Effect.flatMap(Effect.fromResult(withInputRecords(opened.program, opened.place)), (checkpoint) => {
+  Effect.flatMap(Effect.fromResult(completeAt(opened.program, opened.place)), (checkpoint) => {
     const stalled = stalledJoin(opened.program, checkpoint)
     return stalled === undefined ? Effect.succeed(output(opened.program, checkpoint)) : Effect.fail(stalled)
   })
 
 /** Goes on from where the thread stands; what has been answered is answered. */
-const goOn = (opened: Opened, options: ThreadOptions, place: Place): Erased<unknown> =>
-  Effect.flatMap(runFrom(opened, options, answersOf(place), startOf(opened)), (run) => resumeRun(run))
+const goOn = (opened: Opened, options: ThreadOptions): Erased<unknown> =>
+  Effect.andThen(
+    Effect.fromResult(completeAt(opened.program, opened.place)),
+    Effect.flatMap(runFrom(opened, options, answersOf(opened.place), startOf(opened)), resumeRun)
+  )
 
 const startOf = (opened: Opened): string | null => opened.row === undefined ? null : metadataOf(opened.row).start
 
@@ -357,12 +361,17 @@ const beginStart: (opened: Opened, options: ThreadOptions, input: unknown, key: 
       if (opened.row === undefined) return yield* beginInput(opened, options, input, start)
       const tasks = yield* planAt(opened.program, opened.place)
       if (metadataOf(opened.row).start === start || key === undefined) {
-        return yield* (tasks.length === 0 ? resultAt(opened) : goOn(opened, options, opened.place))
+        return yield* (tasks.length === 0 ? resultAt(opened) : goOn(opened, options))
       }
       yield* nothingPending(opened)
       return yield* beginInput(opened, options, input, start)
     }
   ) as (opened: Opened, options: ThreadOptions, input: unknown, key: string | undefined) => Erased<unknown>
+
+const withRecords = (place: Place, records: ReadonlyMap<string, TaskRecord>): Place => ({
+  ...place,
+  records: new Map([...place.records, ...records])
+})
 
 /** The writes of a Command, as a record beside the checkpoint where the thread stands. What cannot be folded there is refused. */
 const commandRecord = (
@@ -378,7 +387,7 @@ const commandRecord = (
       writes,
       graphs: []
     }]])
-    const folded = withInputRecords(program, { ...place, records: new Map([...place.records, ...records]) })
+    const folded = withInputRecords(program, withRecords(place, records))
     return Result.map(folded, () => records)
   })
 }
@@ -392,14 +401,12 @@ const beginCommand: (
   function*(opened: Opened, options: ThreadOptions, { goto, update }: Begin & { readonly _tag: "Command" }) {
     const records = yield* Effect.fromResult(commandRecord(opened, update, goto))
     if (records.size === 0) return yield* new MissingInput({ keys: [] })
+    const checkpoint = yield* Effect.fromResult(completeAt(opened.program, withRecords(opened.place, records)))
     if (opened.row !== undefined) {
       const run = yield* runFrom(opened, options, answersOf(opened.place), startOf(opened))
       yield* run.session!.store(records)
       return yield* resumeRun(run)
     }
-    const checkpoint = yield* Effect.fromResult(withInputRecords(opened.program, { ...opened.place, records }))
-    const missing = missingKeys(opened.program, checkpoint, undefined)
-    if (missing.length > 0) return yield* new MissingInput({ keys: missing })
     const run = yield* runFrom(opened, options, new Map(), null)
     yield* advance(run, { ...checkpoint, step: -1 }, "input", [], { isWhole: true })
     return yield* drive(run)
@@ -416,7 +423,8 @@ const beginResume: (
     const records = yield* Effect.fromResult(answered(opened, replies))
     const command = yield* Effect.fromResult(commandRecord(opened, update, goto))
     const all = new Map([...records, ...command])
-    const place = { ...opened.place, records: new Map([...opened.place.records, ...all]) }
+    const place = withRecords(opened.place, all)
+    yield* Effect.fromResult(completeAt(opened.program, place))
     const run = yield* runFrom(opened, options, answersOf(place), startOf(opened))
     // Durable before anything runs: an answer that was taken is not asked for again.
     yield* run.session!.store(all)
@@ -447,7 +455,7 @@ const beginRun: (program: Program, thread: string, begin: Begin, options: Thread
           yield* known(opened)
           const tasks = yield* planAt(program, opened.place)
           if (tasks.length === 0) return yield* resultAt(opened)
-          return yield* goOn(opened, options, opened.place)
+          return yield* goOn(opened, options)
         }
       }
     }

@@ -18,13 +18,14 @@ import {
 import { applyWrites, type TaskWrites } from "../engine/apply.ts"
 import type { Checkpoint } from "../engine/checkpoint.ts"
 import { emptyCell } from "../engine/fold.ts"
+import { isRoot, within } from "../engine/namespace.ts"
 import { plan, sendIndex, type Task } from "../engine/plan.ts"
-import type { NodeProgram, Program } from "../engine/program.ts"
+import { INPUT_NODE, type NodeProgram, type Program } from "../engine/program.ts"
 import { encodeCheckpoint, handedUp, type Place, type TaskRecord } from "../engine/stored.ts"
 import { inputWrites, type Write, writesOf } from "../engine/writes.ts"
 import { type At, locate, type Located } from "./inspect.ts"
 import { withInputRecords } from "./loop.ts"
-import { load, metadataOf, placeKey, Session, type Step, type ThreadRun, toError } from "./session.ts"
+import { load, metadataOf, placeKey, Session, type Step, type ThreadRun, toError, wholeState } from "./session.ts"
 import type { Erased } from "./task.ts"
 import { open, type Opened, threadRun } from "./thread.ts"
 
@@ -33,9 +34,6 @@ export interface Update {
   readonly values: unknown
   readonly asNode: string | undefined
 }
-
-/** Acts as an input of the graph. */
-export const INPUT_NODE = "__input__"
 
 // ---------------------------------------------------------------------------
 // As which node
@@ -167,7 +165,7 @@ const endedNow = (
 ): Result.Result<Updated, unknown> => {
   if (updates.length > 1 || updates[0]!.values !== undefined) {
     const detail = "an update as the end takes no values, and stands alone"
-    return Result.fail(new InvalidUpdate({ reason: "NotAnUpdate", channel: END, writers: [END], detail }))
+    return Result.fail(new InvalidUpdate({ reason: "NotAnUpdate", writers: [END], detail }))
   }
   const done = plan(program, base).flatMap((task): ReadonlyArray<TaskWrites> => {
     const record = records.get(task.id)
@@ -190,7 +188,7 @@ const updatedBy = (program: Program, base: Checkpoint, records: Place["records"]
 
 /** The machine of a place, if it can be stored. */
 const storable = (thread: string, program: Program, place: Place): Result.Result<Checkpoint, unknown> =>
-  Result.mapBoth(encodeCheckpoint(program, undefined, place, { writesLength: 0, isInput: false }), {
+  Result.mapBoth(encodeCheckpoint(program, undefined, place, wholeState), {
     onFailure: toError(thread, place.id),
     onSuccess: () => place.checkpoint
   })
@@ -264,7 +262,7 @@ const carryGraphs: (
     for (const task of plan(program, from.checkpoint)) {
       const { body } = task.node
       if (body._tag !== "Graph" || !still.has(task.id)) continue
-      const inside = namespace === "" ? task.place : `${namespace}|${task.place}`
+      const inside = within(namespace, task.place)
       const head = yield* run.saver.head(run.thread, placeKey([from.id, task.id], inside))
       if (Option.isNone(head)) continue
       const found = yield* load(run, body.program, inside, head.value.id)
@@ -297,17 +295,17 @@ const carryGraphs: (
 ) => Erased<ReadonlyArray<Move>>
 
 /** A task that holds an updated graph runs again: what it asked before may no longer be asked. */
-const reopen = (located: Located): Erased<void> =>
-  Effect.forEach(located.around, ({ located: around, task }) => {
+const reopened = (located: Located, now: number): Result.Result<ReadonlyArray<Move>, CheckpointError> =>
+  Result.all(located.around.flatMap(({ located: around, task }) => {
     const record = around.place.records.get(task.id)
-    if (record?.status !== "paused") return Effect.void
+    if (record?.status !== "paused") return []
     const session = sessionAt(around, threadRun(around, "sync", metadataOf(around.row)), true)
-    return session.store(new Map([[task.id, { ...record, requests: [] }]]))
-  }, { discard: true })
+    return [session.moveBeside(new Map([[task.id, { ...record, requests: [] }]]), now)]
+  }))
 
 /** Where an update goes: the head, or a new branch that begins with a copy of the checkpoint. */
 const openAt: (located: Located) => Erased<Session> = Effect.fnUntraced(function*(located: Located) {
-  if (located.namespace !== "" && (located.inside === undefined || !located.isHead)) {
+  if (!isRoot(located.namespace) && (located.inside === undefined || !located.isHead)) {
     // Only a graph that waits inside its task can be updated; what is finished is history.
     return yield* new UnknownCheckpoint({ thread: located.thread, checkpoint: located.row.id, path: located.path })
   }
@@ -353,7 +351,9 @@ export const update: (
     const located = isNew ? undefined : yield* locate(program, thread, where, from)
     yield* Effect.fromResult(rehearsed(thread, located?.program ?? program, (located ?? opened!).place, supersteps))
     const session = located === undefined ? newSession(opened!) : yield* openAt(located)
-    if (located !== undefined) yield* reopen(located)
+    let around: ReadonlyArray<Move> = located === undefined
+      ? []
+      : yield* Effect.fromResult(reopened(located, yield* Clock.currentTimeMillis))
     const { program: own, namespace } = session
     for (const updates of supersteps) {
       const { place } = session
@@ -364,7 +364,8 @@ export const update: (
       const move = yield* moveAt(session, isInput ? "input" : "update", next, kept(own, next.checkpoint, place))
       const after = { id: session.id, checkpoint: next.checkpoint }
       const inside = yield* carryGraphs(session.run, own, namespace, before, after)
-      yield* Effect.uninterruptible(session.write(move, inside))
+      yield* Effect.uninterruptible(session.write(move, [...inside, ...around]))
+      around = []
     }
     return session.id
   }

@@ -14,8 +14,6 @@ export interface Dialect {
   readonly smallTable: string
   /** Ends a SELECT whose row no other transaction may lock before this one ends. */
   readonly rowLock: string
-  /** Ends a SELECT whose row stays until the transaction ends, for rows that refer to it. */
-  readonly keyLock: string
   /** Makes other processes that prepare the schema wait until the transaction ends. */
   readonly schemaLock: string | undefined
   /** Tells, as `found`, whether the table named by the parameter exists. */
@@ -31,7 +29,6 @@ const sqlite: Dialect = {
   smallTable: " STRICT, WITHOUT ROWID",
   // BEGIN IMMEDIATE has the only write lock there is.
   rowLock: "",
-  keyLock: "",
   schemaLock: undefined,
   hasTable: "SELECT count(*) AS found FROM sqlite_master WHERE type = 'table' AND name = ?",
   text: (sql) => sql
@@ -47,7 +44,6 @@ const pg: Dialect = {
   smallTable: "",
   // Lets rows that refer to the locked one be inserted.
   rowLock: " FOR NO KEY UPDATE",
-  keyLock: " FOR KEY SHARE",
   schemaLock: `SELECT pg_advisory_xact_lock(${advisoryLock})`,
   hasTable:
     "SELECT count(*) AS found FROM information_schema.tables WHERE table_schema = current_schema() AND table_name = ?",

@@ -28,7 +28,7 @@ describe("audit", () => {
       yield* write(root, faulty)
       const path = `${root}/report.md`
       const thread = audit.thread("t")
-      const question = [{ path, pages: 2, findings: 4, problem: null }]
+      const question = [{ path, pages: 2, findings: 4, outside: 0, problem: null }]
       assert.deepStrictEqual(yield* paused(thread, root, path), question)
       // Asked again, it asks the same, and has written nothing.
       assert.deepStrictEqual(yield* paused(thread, root, path), question)
@@ -59,7 +59,7 @@ describe("audit", () => {
     Effect.gen(function*() {
       const root = yield* temporary
       assert.deepStrictEqual(yield* paused(audit.thread("t"), root, "r"), [
-        { path: "r", pages: 0, findings: 0, problem: null }
+        { path: "r", pages: 0, findings: 0, outside: 0, problem: null }
       ])
     })
   )
@@ -74,7 +74,13 @@ describe("audit", () => {
       const stopped = yield* Effect.flip(thread.invoke({ root, report: "r" }, { before: ["check"] }))
       assert.strictEqual(stopped._tag, "GraphBreakpoint")
       yield* files.remove(`${root}/a.md`)
-      assert.deepStrictEqual(yield* paused(thread, root, "r"), [{ path: "r", pages: 2, findings: 1, problem: null }])
+      assert.deepStrictEqual(yield* paused(thread, root, "r"), [{
+        path: "r",
+        pages: 2,
+        findings: 1,
+        outside: 0,
+        problem: null
+      }])
       const { values } = yield* thread.state()
       assert.deepStrictEqual(values.summary.findings, [
         { file: "a.md", line: 1, kind: "unreadable-page", message: "it cannot be read" }

@@ -104,6 +104,7 @@ describe("the command", () => {
           "--fresh",
           "--report",
           "--database",
+          "Links that lead out of the folder are counted and not checked",
           "Exit codes: 0 when the audit is finished or waits"
         ]
       ) {
@@ -212,6 +213,29 @@ describe("the report", () => {
       assert.deepStrictEqual(yield* said(cwd, [root]), gone)
       assert.deepStrictEqual(yield* said(cwd, [root, "--yes"]), [is(`Written to ${cwd}/two.md`)])
       assert.strictEqual(yield* files.readFileString(`${cwd}/two.md`), report)
+    })
+  )
+  live(
+    "goes over no file that this audit has not written, until somebody says so",
+    Effect.gen(function*() {
+      const files = yield* FileSystem.FileSystem
+      const [one, two, cwd] = [yield* temporary, yield* temporary, yield* temporary]
+      yield* write(one, faulty)
+      yield* write(two, { "a.md": "# A\n" })
+      yield* said(cwd, [one, "--yes"])
+      const foreign = `${cwd}/report.md is there already, and not from this audit.`
+      const hint = "The audit waits for the answer: run the command again with --report <another file> --yes, or --no"
+      assert.include(yield* failed(cwd, [two, "--yes"]), `${foreign}\n${hint}`)
+      assert.deepStrictEqual(yield* said(cwd, [two]), [`0 findings in 1 page. ${foreign}`, hint])
+      assert.strictEqual(yield* files.readFileString(`${cwd}/report.md`), report)
+      yield* said(cwd, [two, "--yes", "--report", "two.md"])
+      // Its own report it replaces, also when it begins anew.
+      const again = [`4 findings in 2 pages. Written to ${cwd}/report.md.`]
+      assert.deepStrictEqual(yield* said(cwd, [one, "--fresh", "--yes"]), again)
+      assert.deepStrictEqual(yield* said(cwd, [one, "--fresh", "--yes"]), again)
+      const answers = [two, "--database", `${cwd}/work.sqlite`, "--report", `${cwd}/report.md`]
+      assert.include(yield* typed(answers, ["y"]), `${foreign} Overwrite it?`)
+      assert.notStrictEqual(yield* files.readFileString(`${cwd}/report.md`), report)
     })
   )
   live(

@@ -17,9 +17,7 @@ describe("crossCheck", () => {
     ["[x](c.md)", ["docs/a.md:1 broken-link \"c.md\": \"docs/c.md\" does not exist"]],
     ["[x](b.md/)", ["docs/a.md:1 broken-link \"b.md/\": \"docs/b.md/\" does not exist"]],
     ["[x](B.md)", ["docs/a.md:1 broken-link \"B.md\": \"docs/B.md\" does not exist"]],
-    ["[x](../../y)", ["docs/a.md:1 broken-link \"../../y\" leaves the audited folder"]],
-    ["[x](%2e%2e/%2e%2e/docs/b.md)", ["docs/a.md:1 broken-link \"%2e%2e/%2e%2e/docs/b.md\" leaves the audited folder"]],
-    ["[x](/../b)", ["docs/a.md:1 broken-link \"/../b\" leaves the audited folder"]],
+    ["[x](../../y) [x](%2e%2e/%2e%2e/docs/b.md) [x](/../b)", []],
     ["[x](b.md#there) [x](b.md#user-content-there) [x](b.md#top) [x](x.ts#L3)", []],
     ["[x](b.md#gone)", ["docs/a.md:1 broken-anchor \"b.md#gone\": \"docs/b.md\" has no anchor \"gone\""]],
     ["[x](#gone) [y](#gone)", ["docs/a.md:1 broken-anchor \"#gone\": \"docs/a.md\" has no anchor \"gone\""]]
@@ -34,6 +32,15 @@ describe("crossCheck", () => {
       ]),
       expected
     )
+  })
+  it("counts the links that lead out of the folder, and says in the report that they were not checked", () => {
+    const pages = [
+      analyse("docs/a.md", "[x](../../y) [x](../b.md) [x](/../c) [x](%2e%2e/%2e%2e/z)"),
+      analyse("b.md", "")
+    ]
+    const summary = summarise(pages, new Set())
+    assert.deepStrictEqual([summary.links, summary.outside, summary.findings], [4, 3, []])
+    assert.include(toMarkdown(summary), "no findings.\n\n3 links out of the folder not checked.\n")
   })
   it("does not judge the anchors of a page that was refused", () => {
     assert.deepStrictEqual(check({ "a.md": "[x](b.md#y)", "b.md": ">".repeat(10_000) }).length, 1)
@@ -53,7 +60,7 @@ describe("crossCheck", () => {
 })
 
 describe("toMarkdown", () => {
-  const zero = { pages: 1, headings: 0, links: 0, fences: 0 }
+  const zero = { pages: 1, headings: 0, links: 0, outside: 0, fences: 0 }
   const parse = (text: string) => fromMarkdown(text, { extensions: [gfm()], mdastExtensions: [gfmFromMarkdown()] })
 
   it("is readable", () => {

@@ -46,3 +46,34 @@ export const wrongSendInCommand = StateGraph.nodes(Demo, {
   b: () => Effect.succeed(Command.make({ goto: [Send.make("work", { x: 1 }), "a"] })),
   work: Node.make({ input: Schema.Struct({ x: Schema.Int }), run: () => Effect.void })
 })
+
+export const gotoWithAnInputOfItsOwn = StateGraph.nodes(Demo, {
+  // @error node \"a\" goes to \"work\", which this graph does not have or which takes another input
+  a: () => Effect.succeed(Command.make({ goto: "work" })),
+  b: () => Effect.succeed(Command.make({ goto: "part" })),
+  work: Node.make({ input: Schema.Struct({ x: Schema.Int }), run: () => Effect.void }),
+  part: Node.make({ input: Schema.Struct({ total: Schema.Int }), run: () => Effect.void })
+})
+
+// One error, and none at the start.
+export const inlineGoto = StateGraph.make(
+  "g",
+  StateGraph.nodes(Demo, {
+    // @error node \"a\" goes to \"zz\", which this graph does not have or which takes another input
+    a: (s) => Command.make({ update: { total: s.total }, goto: "zz" })
+  }),
+  { start: "a" }
+)
+
+const input = Schema.Struct({ x: Schema.Int })
+export const nodesWithAnInput = StateGraph.nodes(Demo, {
+  fits: Node.make({ input, run: ({ x }) => ({ total: x }) }),
+  // @error node \"key\" writes \"totl\", which is no key of the state
+  key: Node.make({ input, run: ({ x }) => ({ totl: x }) }),
+  // @error node \"type\" writes the wrong type to \"total\"
+  type: Node.make({ input, run: ({ x }) => ({ total: `${x}` }) }),
+  // @error node \"waits\" returns a Promise; wrap it in Effect.promise or Effect.tryPromise
+  waits: Node.make({ input, run: async ({ x }) => ({ total: x }) }),
+  // @error node \"handled\" writes \"totl\", which is no key of the state
+  handled: Node.make({ input, run: ({ x }) => ({ total: x }), onError: () => ({ totl: 0 }) })
+})

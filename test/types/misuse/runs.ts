@@ -64,9 +64,9 @@ export const parentWithoutTarget = StateGraph.nodes(Out, {
   child,
   later: () => Effect.void
 })
-export const unfedSubgraph = StateGraph.nodes(Out, {
-  // @error the state cannot feed subgraph \"needy\"
-  needy
+export const unfedSubgraph = StateGraph.make("g", StateGraph.nodes(Out, { needy }), {
+  // @error node \"needy\" takes \"need\", which the state lacks or has with another type: start it by Send
+  start: "needy"
 })
 export const clashingSubgraph = StateGraph.nodes(Out, {
   // @error subgraph \"clash\" hands up the wrong type to \"out\"

@@ -38,6 +38,8 @@ export const unknownKeyInAList = plain.invoke(Command.make({ update: [{ total: 1
 export const mistypedKey = plain.invoke(Command.make({ update: { total: "1" } }))
 // @error it goes to \"nowhere\", which this graph does not have or which takes another input
 export const unknownGoto = plain.invoke(Command.make({ goto: ["a", "nowhere"] }))
+// @error it goes to \"work\", which this graph does not have or which takes another input
+export const gotoWithAnInputOfItsOwn = plain.invoke(Command.make({ goto: "work" }))
 // @error it goes to \"a Send to work\", which this graph does not have or which takes another input
 export const mistypedSend = plain.invoke(Command.make({ goto: Send.make("work", { x: "1" }) }))
 // @error it goes to \"nowhere\", which this graph does not have or which takes another input
@@ -70,6 +72,15 @@ export const steerToNowhere = asks.resume(Approve.reply(true), { goto: ["nowhere
 // @error 'totl' does not exist in type
 export const steerWithAnUnknownKey = asks.resume(Approve.reply(true), { update: { total: 1, totl: 1 } })
 
+// What it shows
+// @error '"Other"' have no overlap
+export const otherRequest = Effect.map(asks.state(), ({ requests }) => requests.some(({ tag }) => tag === "Other"))
+// @error Type 'string' is not assignable to type 'number'
+export const mistypedPayload: Effect.Effect<ReadonlyArray<number>, unknown, unknown> = Effect.map(
+  asks.state(),
+  ({ requests }) => requests.map(({ payload }) => payload)
+)
+
 // Updates
 // @error 'totl' does not exist in type
 export const unknownUpdate = plain.update({ total: 1, totl: 1 })
@@ -83,7 +94,7 @@ export const unknownNode = plain.update({ total: 1 }, { asNode: "nowhere" })
 export const unknownKeyInSeveral = plain.updateAll([[{ values: {} }], [{ values: { total: 1, totl: 1 } }]])
 // @error it writes \"totl\", which is no key of the state
 export const unknownKeyOfSeveral = plain.updateAll([[{ values: Command.make({ update: { total: 1, totl: 1 } }) }]])
-// @error '"nowhere"' is not assignable to type 'Target<"a" | "work"
+// @error '"nowhere"' is not assignable to type 'Target<"a",
 export const severalToNowhere = plain.updateAll([[{ values: Command.make({ goto: "nowhere" }) }]])
 
 // @error Argument of type 'Continue' is not assignable

@@ -1,0 +1,122 @@
+/**
+ * The contract of a `Checkpointer` as cases, for a saver of your own and any
+ * test runner. What the cases show is what the engine relies on.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type { Checkpointer } from "../Checkpointer.ts"
+import { crashes, type Faulty } from "./internal/crashes.ts"
+import { crowds } from "./internal/crowds.ts"
+import { living } from "./internal/living.ts"
+import { reading } from "./internal/reading.ts"
+import type * as Rows from "./internal/rows.ts"
+import { writing } from "./internal/writing.ts"
+
+export {
+  /**
+   * What a case fails with.
+   *
+   * @category errors
+   * @since 0.1.0
+   */
+  CaseFailed
+} from "./internal/check.ts"
+export {
+  /**
+   * @category models
+   * @since 0.1.0
+   */
+  type Around,
+  /**
+   * @category errors
+   * @since 0.1.0
+   */
+  Fault,
+  /**
+   * @category models
+   * @since 0.1.0
+   */
+  type Faulty
+} from "./internal/crashes.ts"
+
+/**
+ * What a case is about.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Group = Rows.Group
+
+/**
+ * One thing that a saver has to do. The effect succeeds if it does; the storage of the saver has to be empty before.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Case = Rows.Case
+
+/**
+ * The cases that every saver is held to. Those of the group `crash points` need a saver that can be made to fail:
+ * see {@link crashCases}.
+ *
+ * @category cases
+ * @since 0.1.0
+ */
+export const cases: ReadonlyArray<Case> = [...reading, ...writing, ...living, ...crowds]
+
+/**
+ * The cases of the group `crash points`: a write that fails, or whose process ends, before or after any operation on the storage has
+ * happened or has not, and can be repeated.
+ *
+ * @category cases
+ * @since 0.1.0
+ */
+export const crashCases: <E>(faulty: Faulty<E>) => ReadonlyArray<Case> = crashes
+
+/**
+ * Which saver to hold to the contract.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options<E = never> {
+  /** A saver on empty storage, each time that the layer is built: once for each case. */
+  readonly layer: Layer.Layer<Checkpointer, E>
+  /** The same saver so that it can be made to fail, for the cases of `crash points`. */
+  readonly faulty?: Faulty<E> | undefined
+  /**
+   * Cases that the saver cannot pass, by name, each with the reason. They are run all the same, under a name that tells the reason, and
+   * have to fail: an exception that is no longer needed is found.
+   */
+  readonly except?: Readonly<Record<string, string>> | undefined
+}
+
+/** Runs a case that cannot hold: it is an error if it does. */
+const failing = (name: string, run: Effect.Effect<void, unknown>): Effect.Effect<void, Error> =>
+  Effect.matchCauseEffect(run, {
+    onFailure: () => Effect.void,
+    onSuccess: () => Effect.fail(new Error(`the case "${name}" holds: take it out of the exceptions`))
+  })
+
+/**
+ * Registers a test for each case: `register(test, { layer })` with the `test` or `it` of a test runner. Names begin with the group.
+ *
+ * @category registration
+ * @since 0.1.0
+ */
+export const register = <E>(
+  test: (name: string, run: () => Promise<void>) => void,
+  { except = {}, faulty, layer }: Options<E>
+): void => {
+  const all = faulty === undefined ? cases : [...cases, ...crashCases(faulty)]
+  const unknown = Object.keys(except).filter((name) => all.every((one) => one.name !== name))
+  if (unknown.length > 0) throw new Error(`no case has the name ${unknown.map((name) => JSON.stringify(name)).join()}`)
+  for (const { effect, group, name } of all) {
+    const run = Effect.provide(effect, Layer.fresh(layer))
+    const reason = Object.hasOwn(except, name) ? except[name] : undefined
+    if (reason === undefined) test(`${group}: ${name}`, () => Effect.runPromise(run))
+    else test(`${group}: ${name} (cannot hold: ${reason})`, () => Effect.runPromise(failing(name, run)))
+  }
+}
