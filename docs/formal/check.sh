@@ -37,6 +37,7 @@ LAST_WINS:no_lost_update:-DFAULTS=0
 NOT_ADOPTED:no_lost_update:-DFAULTS=0
 BROUGHT_UNCHECKED:no_lost_update:-DFAULTS=1
 ROWS_UNCOUNTED:no_lost_update:-DCOMMAND -DFAULTS=1
+LATE_ROWS:no_lost_update:-DCOMMAND -DFAULTS=1
 NO_REVISION:answers_stand:-DFAULTS=0
 ANSWER_UNCHECKED:answers_stand:-DFAULTS=0
 ROWS_LOST:no_done_task_runs:-DFAULTS=1

@@ -34,6 +34,13 @@
 #define PUT_FITS_LIFE(named, life) (life != 0 && named == life)
 #endif
 
+/* What would be new beside a checkpoint that is not the head comes too late: what follows from the rows there is stored. */
+#ifdef MUTANT_LATE_ROWS
+#define PUT_FITS_HEAD(id, head, replaces) (1)
+#else
+#define PUT_FITS_HEAD(id, head, replaces) (id == head || !replaces)
+#endif
+
 /* A commit that names no life begins the thread, whose life is then named by its owner; any other belongs to the life it names. */
 #ifdef MUTANT_NO_LIFE_OF_COMMITS
 #define COMMIT_FITS_LIFE(named, owner, life, head) (1)
@@ -158,7 +165,7 @@
 bit one_commit = 1;
 /* A task whose row was done when an attempt read the rows does not run in it. */
 bit no_done_task_runs = 1;
-/* A checkpoint is made of the rows that were done first, one for each task. */
+/* A checkpoint is made of the rows that were done first, one for each task, and of all that is done beside the one before. */
 bit no_lost_update = 1;
 /* Nothing is stored by an attempt that found, or began, another life of the thread. */
 bit no_life_after_deletion = 1;
@@ -216,10 +223,12 @@ inline clear_row(row) {
   row.value = 0
 }
 
+#define REPLACES(row, slot) ROW_REPLACES(row.status, row.revision, rows[slot].status, rows[slot].revision)
+
 /* Stores a row, if it replaces the one that stands; gives the one that stands then. */
 inline store_row(slot, row) {
   if
-  :: ROW_REPLACES(row.status, row.revision, rows[slot].status, rows[slot].revision) ->
+  :: REPLACES(row, slot) ->
 #ifndef MUTANT_ROWS_LOST
     copy_row(rows[slot], row);
 #endif
@@ -239,12 +248,15 @@ inline store_row(slot, row) {
 /* putTasks */
 inline put(writer, named, id, task, row) {
   if
-  :: PUT_FITS_LIFE(named, life) ->
+  :: !PUT_FITS_LIFE(named, life) -> reply = DELETED
+  :: PUT_FITS_LIFE(named, life) && !PUT_FITS_HEAD(id, head, REPLACES(row, SLOT(id, task))) -> reply = CONFLICT
+  :: else ->
     holds(no_life_after_deletion, found_life[writer] == lives);
     holds(rows_stand_beside_checkpoints, IS_STORED(id));
+    /* What is done counts: its superstep is not over. */
+    holds(no_lost_update, row.status != DONE || first[SLOT(id, task)] != 0 || winner[SUPERSTEP(id)] == 0);
     store_row(SLOT(id, task), row);
     reply = STORED
-  :: else -> reply = DELETED
   fi
 }
 
@@ -576,7 +588,7 @@ inline run_task(task) {
     put(me, known[me], at, task, row);
     if
     /* A failure ends the attempt, and interrupts the other tasks. */
-    :: reply == DELETED || came_to == FAILED -> forget()
+    :: reply != STORED || came_to == FAILED -> forget()
     :: else ->
       is_paused = is_paused || came_to == PAUSED;
       copy_row(seen[task], row);

@@ -1,6 +1,6 @@
 /** Cases of other engines that no other file shows: odd clocks and values, damaged rows, graphs that change, late writers. */
 import { assert } from "@effect/vitest"
-import { Clock, Duration, Effect, Latch, Layer, Schema, Stream } from "effect"
+import { Clock, Duration, Effect, Latch, Layer, Option, Schema, Stream } from "effect"
 import { Channel, Checkpointer, Command, END, GraphError, Node, Running, State, StateGraph } from "superstep"
 import { collect, rowsOf } from "./Pauses.ts"
 import { behaves } from "./Savers.ts"
@@ -179,6 +179,27 @@ behaves(
     })
 )
 
+behaves("H1 a node that has run can be taken out of the graph", () =>
+  Effect.gen(function*() {
+    const say = (name: string) => () => ({ log: [name] })
+    const before = StateGraph.make(
+      "shorter",
+      StateGraph.nodes(Log, { first: say("first"), middle: say("middle"), last: say("last") }),
+      { start: "first", edges: { first: "middle", middle: "last" } }
+    )
+    const after = StateGraph.make("shorter", StateGraph.nodes(Log, { first: say("first"), last: say("last") }), {
+      start: "first",
+      edges: { first: "last" }
+    })
+    yield* Effect.flip(before.thread("t").invoke({}, { after: ["middle"] }))
+    const thread = after.thread("t")
+    assert.deepStrictEqual((yield* thread.state()).next, ["last"])
+    assert.deepStrictEqual(yield* thread.continue(), { log: ["first", "middle", "last"] })
+    // What stood before the node had run waits for the node.
+    assert.strictEqual((yield* thread.history({ limit: 2 })).length, 2)
+    assert.strictEqual(refused(yield* Effect.flip(thread.history())).reason, "Graph")
+  }))
+
 behaves("H1 a node that was to run and is gone is a typed failure, and nothing runs", () =>
   Effect.gen(function*() {
     const runs: Array<string> = []
@@ -286,6 +307,40 @@ const damaging = (change: (text: string) => string) =>
             })
       }))
   )
+
+behaves(
+  "K5 a result that is missing is a typed failure, and so is one that should not be there",
+  () =>
+    Effect.gen(function*() {
+      const say = (name: string) => () => ({ log: [name] })
+      const graph = StateGraph.make("lost", StateGraph.nodes(Log, { a: say("a"), b: say("b"), c: say("c") }), {
+        start: ["a", "b"],
+        edges: { a: StateGraph.join("c"), b: StateGraph.join("c") }
+      })
+      const thread = graph.thread("t")
+      yield* thread.invoke({})
+      const saver = yield* Checkpointer.Checkpointer
+      const without = (name: string, twice: boolean) =>
+        Checkpointer.Checkpointer.of({
+          ...saver,
+          get: (...at) =>
+            Effect.map(
+              saver.get(...at),
+              Option.map(({ chain, tasks }) => ({
+                chain,
+                tasks: tasks.flatMap((row) =>
+                  row.task !== name ? [row] : twice ? [row, { ...row, task: `${row.task}2` }] : []
+                )
+              }))
+            )
+        })
+      for (const twice of [true, false]) {
+        const read = Effect.provideService(thread.state(), Checkpointer.Checkpointer, without("pull:b", twice))
+        assert.strictEqual(refused(yield* Effect.flip(read)).reason, "Decode")
+      }
+      assert.deepStrictEqual((yield* thread.state()).values, { log: ["a", "b", "c"] })
+    })
+)
 
 behaves(
   "K5 L4 a stored value that was changed by hand is a typed failure, nothing runs, and nothing is stored",

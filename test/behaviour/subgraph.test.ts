@@ -520,11 +520,16 @@ behaves("L8 Sends to a node that is a graph run it once each, in a place each", 
     const events = yield* Stream.runCollect(
       thread.stream({ items: ["a", "b", "c"] }, { modes: ["updates"], subgraphs: true })
     )
-    assert.deepStrictEqual(
+    // Whichever of them is done first.
+    assert.sameDeepMembers(
       events.filter(({ path }) =>
         path.length > 0
       ).map(({ path }) => path),
-      [["child:0"], ["child:1"], ["child:2"]]
+      [
+        ["child:0"],
+        ["child:1"],
+        ["child:2"]
+      ]
     )
     assert.deepStrictEqual((yield* thread.state()).values.log, ["did a", "did b", "did c"])
   }))

@@ -90,7 +90,7 @@ const withoutLife = (saver: Saver): Saver => ({
 export const broken: ReadonlyArray<readonly [name: string, make: (saver: Saver) => Saver, finds: string]> = [
   ["a commit without compare-and-set", withoutCompare, "COMMIT_FITS_HEAD"],
   ["a commit without compare-and-set, twice the same superstep", withoutCompare, "one_commit"],
-  ["a repeated commit without its owner", withoutOwner, "COMMIT_FITS_HEAD"],
+  ["a repeated commit without its owner", withoutOwner, "COMMIT_REPEATS"],
   ["rows that are lost", losingRows, "reads_what_is_stored"],
   ["rows that are lost, and whose tasks run again", losingRows, "no_done_task_runs"],
   ["a late row in place of a done one", lateRowsReplace, "ROW_REPLACES"],

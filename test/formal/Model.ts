@@ -118,17 +118,26 @@ export class Model {
     this.#holds("TASK_RUNS", this.#says("TASK_RUNS", { status, answer }), event)
   }
 
-  /** The row that stands after this one was put. */
-  #store(row: Row, event: Event): Row {
-    const key = keyOf(row.checkpoint, row.task)
-    const old = this.#rows.get(key)
-    const replaces = this.#says("ROW_REPLACES", {
+  #replaces(row: Row): boolean {
+    const old = this.#rows.get(keyOf(row.checkpoint, row.task))
+    return this.#says("ROW_REPLACES", {
       status: statuses[row.status],
       revision: row.revision,
       old_status: statuses[old?.status ?? "none"],
       old_revision: old?.revision ?? 0
     })
-    if (!replaces) return old!
+  }
+
+  /** Whether a row would be new beside a checkpoint that is not the head. */
+  isLate(row: Row): boolean {
+    const replaces = this.#replaces(row)
+    return !this.#says("PUT_FITS_HEAD", { id: this.#number(row.checkpoint), head: this.#number(this.head), replaces })
+  }
+
+  /** The row that stands after this one was put. */
+  #store(row: Row, event: Event): Row {
+    const key = keyOf(row.checkpoint, row.task)
+    if (!this.#replaces(row)) return this.#rows.get(key)!
     this.#rows.set(key, row)
     if (row.status === "done" && !this.#first.has(key)) this.#first.set(key, row.data)
     if (row.answer !== undefined && !this.#taken.has(key)) this.#taken.set(key, row.answer)
@@ -139,12 +148,17 @@ export class Model {
   #put(event: Event & { readonly type: "put" }): void {
     const { life, reply, rows, stand, writer } = event
     const fits = this.#says("PUT_FITS_LIFE", { named: this.#number(life), life: this.#number(this.life) })
-    this.#holds("PUT_FITS_LIFE", reply === (fits ? "STORED" : "DELETED"), event)
+    this.#holds("PUT_FITS_LIFE", (reply === "DELETED") === !fits, event)
     if (!fits) return
+    const isLate = rows.some((row) => this.isLate(row))
+    this.#holds("PUT_FITS_HEAD", (reply === "CONFLICT") === isLate, event)
+    if (isLate) return
     const known = this.#knownTo(writer)
     this.#holds("no_life_after_deletion", known.life === this.#lives, event)
     for (const [index, row] of rows.entries()) {
       this.#holds("rows_stand_beside_checkpoints", this.#stored.has(row.checkpoint), event)
+      const isNew = row.status === "done" && !this.#first.has(keyOf(row.checkpoint, row.task))
+      this.#holds("no_lost_update", !isNew || !this.#winner.has(row.checkpoint), event)
       const standing = this.#store(row, event)
       this.#holds("ROW_REPLACES", isSame(stand[index], standing), event)
       const key = keyOf(row.checkpoint, row.task)

@@ -67,7 +67,7 @@ class Writer {
         return
       }
       case "put":
-        return this.#put(event)
+        return this.#put(event, model)
       case "commit":
         return this.#commit(event, model)
       case "delete":
@@ -75,8 +75,10 @@ class Writer {
     }
   }
 
-  #put({ life, reply, rows, stand, writer }: Event & { readonly type: "put" }): void {
+  #put({ life, reply, rows, stand, writer }: Event & { readonly type: "put" }, model: Model): void {
     for (const [index, row] of rows.entries()) {
+      // One that is late keeps out the others.
+      if (reply === "CONFLICT" && !model.isLate(row)) continue
       this.lines.push(call("set_row", ...this.#row(row)))
       this.lines.push(call("told_put", writer, this.#token(life), this.#id(row.checkpoint), this.#task(row), reply))
       const standing = stand[index]

@@ -14,6 +14,7 @@ export type Value = number | boolean
 export const names = [
   "ROW_REPLACES",
   "PUT_FITS_LIFE",
+  "PUT_FITS_HEAD",
   "COMMIT_FITS_LIFE",
   "COMMIT_REPEATS",
   "COMMIT_FITS_HEAD",

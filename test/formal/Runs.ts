@@ -36,8 +36,16 @@ const node: fc.Arbitrary<NodeSpec> = fc.record({
   turns: fc.constantFrom(0, 2, 6, 20)
 })
 
+const together = fc.array(node, { minLength: 1, maxLength: 3 })
+
+/** Where one writer takes its time, another may have failed once and succeeded. */
+const alone = fc.constant([{ asks: false, failures: 2, turns: 20 }])
+
 const scenario: fc.Arbitrary<Scenario> = fc.record({
-  steps: fc.array(fc.array(node, { minLength: 1, maxLength: 3 }), { minLength: 1, maxLength: 3 }),
+  steps: fc.array(fc.oneof({ weight: 3, arbitrary: together }, { weight: 1, arbitrary: alone }), {
+    minLength: 1,
+    maxLength: 3
+  }),
   durability: fc.constantFrom("sync", "async"),
   deaths: fc.array(fc.record({ call: fc.integer({ min: 1, max: 8 }), isStored: fc.boolean() }), { maxLength: 2 }),
   repeats: fc.constantFrom(0, 0, 2, 3),

@@ -279,6 +279,15 @@ const broken: ReadonlyArray<readonly [what: string, mutate: Mutate, name: string
     "a first commit that was repeated is no second beginning"
   ],
   [
+    "takes tasks beside any checkpoint",
+    (saver) => ({
+      ...saver,
+      putTasks: (thread, put) =>
+        Effect.catchTag(saver.putTasks(thread, put), "ThreadConflict", () => Effect.succeed(put.tasks))
+    }),
+    "new tasks beside a checkpoint that is not the head are refused, and nothing of their batch is stored"
+  ],
+  [
     "takes a checkpoint whatever it follows from",
     committing((commit) => ({ ...commit, finished: undefined })),
     "a checkpoint that follows from other finished rows than stand beside its parent is a conflict, and stores nothing"

@@ -501,19 +501,23 @@ const byTask = (a: TaskRow, b: TaskRow): number => a.task < b.task ? -1 : a.task
 
 type Written = Write & { readonly task: string }
 
-/** The writes that lead from a checkpoint to the next, in the batches in which they were applied. */
+/** The writes to some channels that lead from a checkpoint to the next, in the batches in which they were applied. */
 const batches = (
   program: Program,
-  rows: ReadonlyArray<TaskRow>
+  rows: ReadonlyArray<TaskRow>,
+  isWanted: (channel: string) => boolean
 ): Result.Result<ReadonlyArray<ReadonlyArray<Written>>, Fault> => {
   const groups: Array<ReadonlyArray<Written>> = []
   const tasks: Array<Written> = []
   for (const row of [...rows].sort(byTask)) {
     if (row.status !== "done") continue
-    const record = decodeTask(program, row)
-    if (Result.isFailure(record)) return Result.fail(record.failure)
-    if (record.success.status !== "done") continue
-    const writes = record.success.writes.map((write) => ({ ...write, task: row.task }))
+    // What led to nodes that the graph no longer has is past.
+    const decoded = Result.flatMap(
+      shapedDone(besideTask(row), row.data),
+      ({ writes }) => decodeWrites(program, writes.filter(([channel]) => isWanted(channel)))
+    )
+    if (Result.isFailure(decoded)) return Result.fail(decoded.failure)
+    const writes = decoded.success.map((write) => ({ ...write, task: row.task }))
     if (isInputTask(row.task)) groups.push(writes)
     else for (const write of writes) tasks.push(write)
   }
@@ -630,7 +634,12 @@ class Rebuild {
     this.changesLength += lengthOf(row.data) + rowOverhead + beside.reduce((sum, { data }) => sum + data.length, 0)
     const folded = data.folded ?? []
     if (folded.length === 0 && this.origin === "") return Result.succeed(undefined)
-    return Result.flatMap(batches(this.program, beside), (groups) => {
+    const isWanted = (name: string): boolean => {
+      const number = this.program.channelNumber.get(name)
+      return folded.includes(name) ||
+        (this.origin !== "" && number !== undefined && this.program.channels[number]!.isState)
+    }
+    return Result.flatMap(batches(this.program, beside, isWanted), (groups) => {
       // A new call of a nested graph: what it hands up begins with it.
       if (data.origin !== undefined) this.up = []
       else if (this.origin !== "") {

@@ -52,6 +52,8 @@ const Entry = Schema.Struct({
   put: Schema.optional(Schema.Struct({
     namespace: Schema.String,
     tasks: Schema.Array(TaskRow),
+    place: Schema.String,
+    branch: Schema.Int,
     life: Schema.String
   }))
 })

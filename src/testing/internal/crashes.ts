@@ -106,7 +106,7 @@ const second = commitOf(checkpoint("b", "a"), {
 const scenarios: ReadonlyArray<Scenario> = [
   { name: "a first commit", prepare: Effect.void, write: Rows.begin("t", first) },
   { name: "a commit with tasks and a graph inside", prepare: Rows.begin("t", first), write: Rows.commit("t", second) },
-  { name: "tasks", prepare: Rows.begin("t", first), write: Rows.putTasks("t", rows, "", first.owner) },
+  { name: "tasks", prepare: Rows.begin("t", first), write: Rows.putTasks("t", rows, { life: first.owner }) },
   {
     name: "a deletion",
     prepare: Effect.andThen(Rows.begin("t", first), Rows.commit("t", second)),

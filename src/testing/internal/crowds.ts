@@ -101,7 +101,7 @@ const concurrent: ReadonlyArray<Rows.Case> = [
       yield* Rows.commitAll("t", ["a"], { owner: "one" })
       const life = "one"
       const writes = count(10).map((index) =>
-        index === 5 ? Rows.deleteThread("t") : Rows.putTasks("t", [task("a", `${index}`)], "", life)
+        index === 5 ? Rows.deleteThread("t") : Rows.putTasks("t", [task("a", `${index}`)], { life })
       )
       yield* winners(writes, "ThreadDeleted")
       yield* same("the threads", yield* Rows.threads, [])
@@ -155,31 +155,31 @@ const large: ReadonlyArray<Rows.Case> = [
 ]
 
 /** Strings that ids may be made of. */
-export const hostile: Readonly<Record<string, string>> = {
-  "an SQL injection": "'; DROP TABLE superstep_threads; --",
-  "a comment": "a\" /* ? $1 :name @x */ --",
-  "like wildcards": "%_*[a-z]",
-  "NUL": "a\0b",
-  "only NUL": "\0",
-  "emoji": "👩‍👩‍👧‍👦 🧵",
-  "a lone high surrogate": "\ud800",
-  "a lone low surrogate": "x\udc00y",
-  "a surrogate escaped by hand": "\\ud800",
-  "backslashes": "\\\\0\\",
-  "__proto__": "__proto__",
-  "constructor": "constructor",
-  "nothing": "",
-  "a blank": " ",
-  "line ends": "a\r\nb\u2028c",
-  "composed": "\u00e9",
-  "decomposed": "e\u0301",
-  "another case": "THREAD",
-  "this case": "thread",
-  "a number": "1",
-  "the same number": "1.0",
-  "10 kB": "x".repeat(10_000),
-  "10 kB of another": `${"x".repeat(9_999)}y`
-}
+export const hostile: ReadonlyArray<readonly [name: string, text: string]> = [
+  ["an SQL injection", "'; DROP TABLE superstep_threads; --"],
+  ["a comment", "a\" /* ? $1 :name @x */ --"],
+  ["like wildcards", "%_*[a-z]"],
+  ["NUL", "a\0b"],
+  ["only NUL", "\0"],
+  ["emoji", "👩‍👩‍👧‍👦 🧵"],
+  ["a lone high surrogate", "\ud800"],
+  ["a lone low surrogate", "x\udc00y"],
+  ["a surrogate escaped by hand", "\\ud800"],
+  ["backslashes", "\\\\0\\"],
+  ["__proto__", "__proto__"],
+  ["constructor", "constructor"],
+  ["nothing", ""],
+  ["a blank", " "],
+  ["line ends", "a\r\nb\u2028c"],
+  ["composed", "\u00e9"],
+  ["decomposed", "e\u0301"],
+  ["another case", "THREAD"],
+  ["this case", "thread"],
+  ["a number", "1"],
+  ["the same number", "1.0"],
+  ["10 kB", "x".repeat(10_000)],
+  ["10 kB of another", `${"x".repeat(9_999)}y`]
+]
 
 const lifeOfOne = Effect.fnUntraced(function*(text: string) {
   const where = { namespace: text, place: text, owner: text }
@@ -198,32 +198,34 @@ const lifeOfOne = Effect.fnUntraced(function*(text: string) {
   const saved = { chain: [root, next], tasks: [task(root.id, text)] }
   yield* same("the checkpoint", yield* Rows.get(text, next.id, text), saved)
   yield* same("the list", yield* Rows.list(text, text, { before: next.id, limit: 1 }), [root.id])
-  const late = [task(root.id, text, { data: "1" }), task(root.id, "other")]
-  const kept = yield* Rows.putTasks(text, late, text, text)
-  yield* same("what putTasks gives", kept, [task(root.id, text), task(root.id, "other")])
+  const late = [task(root.id, text, { data: "1" }), task(next.id, "other")]
+  const kept = yield* Rows.putTasks(text, late, { namespace: text, place: text, life: text })
+  yield* same("what putTasks gives", kept, [task(root.id, text), task(next.id, "other")])
   yield* Rows.commit(text, commitOf(next, where))
   yield* Rows.deleteThread(text)
   yield* same("the threads", yield* Rows.threads, [])
 })
 
 const hostiles: ReadonlyArray<Rows.Case> = [
-  ...Object.entries(hostile).map(([name, text]) => test.hostile(`${name} is an id like any other`, lifeOfOne(text))),
+  ...hostile.map(([name, text]) => test.hostile(`${name} is an id like any other`, lifeOfOne(text))),
   test.hostile(
     "hostile ids are all different",
     Effect.gen(function*() {
-      const texts = Object.values(hostile)
+      const texts = hostile.map(([, text]) => text)
       for (const [index, text] of texts.entries()) {
         yield* Rows.commit(text, commitOf(checkpoint(`c${index}`)))
         yield* Rows.commit("all", commitOf(checkpoint(`c${index}`), { namespace: text, place: text }))
       }
-      yield* Rows.putTasks("all", texts.map((text) => task("c0", text)), texts[0], "owner")
-      yield* same("the threads", yield* Rows.threads, [texts[0]!, "all", ...texts.slice(1)])
+      const first = texts[0]!
+      const where = { namespace: first, place: first, life: "owner" }
+      yield* Rows.putTasks("all", texts.map((text) => task("c0", text)), where)
+      yield* same("the threads", yield* Rows.threads, [first, "all", ...texts.slice(1)])
       for (const [index, text] of texts.entries()) {
         yield* same("the list of a thread", yield* Rows.list(text), [`c${index}`])
         yield* same("the list of a namespace", yield* Rows.list("all", text), [`c${index}`])
         yield* same("the head of a place", yield* Rows.headId("all", text), `c${index}`)
       }
-      yield* same("the tasks", (yield* Rows.tasksOf("all", "c0", texts[0]))?.map(({ task }) => task), texts)
+      yield* same("the tasks", (yield* Rows.tasksOf("all", "c0", first))?.map(({ task }) => task), texts)
     })
   )
 ]

@@ -36,9 +36,10 @@ const deletes: ReadonlyArray<Rows.Case> = [
   test.delete(
     "a deleted thread can begin again, without what it had",
     Effect.gen(function*() {
-      yield* Rows.commitAll("t", ["a", "b"])
-      yield* Rows.commitAll("t", ["x"], inside)
+      yield* Rows.commitAll("t", ["a"])
       yield* Rows.putTasks("t", [task("a", "1")])
+      yield* Rows.commit("t", commitOf(checkpoint("b", "a")))
+      yield* Rows.commitAll("t", ["x"], inside)
       yield* Rows.commitAll("u", ["a"])
       yield* Rows.deleteThread("t")
       yield* Rows.commitAll("t", ["a"])
@@ -69,7 +70,7 @@ const lives: ReadonlyArray<Rows.Case> = [
         yield* isDeleted("a commit", Rows.commit("t", commitOf(checkpoint("b", "a"), { life })))
         yield* isDeleted("a branch", Rows.commit("t", fork))
         yield* isDeleted("a graph inside", Rows.commit("t", commitOf(checkpoint("x"), { ...inside, life })))
-        yield* isDeleted("tasks", Rows.putTasks("t", [task("a", "1")], "", life))
+        yield* isDeleted("tasks", Rows.putTasks("t", [task("a", "1")], { life }))
       })
       yield* deleted
       yield* same("the threads", yield* Rows.threads, [])
@@ -99,7 +100,7 @@ const lives: ReadonlyArray<Rows.Case> = [
       yield* Rows.commit("t", commitOf(checkpoint("x"), { ...inside, owner: "three" }))
       yield* same("the life", (yield* Rows.head("t"))?.life, "one")
       yield* same("the life inside", (yield* Rows.head("t", "p"))?.life, "one")
-      yield* isDeleted("tasks of another life", Rows.putTasks("t", [task("b", "1")], "", "two"))
+      yield* isDeleted("tasks of another life", Rows.putTasks("t", [task("b", "1")], { life: "two" }))
     })
   ),
   test.life(

@@ -1,7 +1,7 @@
 /** Rows, and calls of a saver with what a case does not care about filled in. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import type { CheckpointRow, Commit, Move, TaskRow } from "../../Checkpoint.ts"
+import type { CheckpointRow, Commit, Move, Put, TaskRow } from "../../Checkpoint.ts"
 import { Checkpointer, type ListOptions } from "../../Checkpointer.ts"
 import type { CheckpointError, ThreadConflict, ThreadDeleted } from "../../GraphError.ts"
 import { type CaseFailed, failsWith } from "./check.ts"
@@ -127,13 +127,12 @@ export const commitAll = Effect.fnUntraced(
 export const begin = (thread: string, given: Given) =>
   Checkpointer.use((saver) => saver.commit(thread, { ...given, life: undefined }))
 
-/** Puts tasks beside checkpoints of the thread as it is; with a life, of the thread as it was then. */
+/** Puts tasks beside the head of the thread as it is; with a life, of the thread as it was then. */
 export const putTasks = Effect.fnUntraced(
-  function*(thread: string, tasks: ReadonlyArray<TaskRow>, namespace = "", life?: string) {
-    const now = life ?? (yield* lifeOf(thread)) ?? "none"
-    return yield* Checkpointer.use((saver) =>
-      saver.putTasks(thread, { namespace, tasks, place: namespace === "" ? "" : "p", branch: 1, life: now })
-    )
+  function*(thread: string, tasks: ReadonlyArray<TaskRow>, rest: Partial<Put> = {}) {
+    const life = rest.life ?? (yield* lifeOf(thread)) ?? "none"
+    const put = { namespace: "", place: "", branch: 1, ...rest, tasks, life }
+    return yield* Checkpointer.use((saver) => saver.putTasks(thread, put))
   }
 )
 

@@ -9,8 +9,9 @@ const tasks: ReadonlyArray<Rows.Case> = [
     "tasks before the nearest keyframe do not come",
     Effect.gen(function*() {
       yield* Rows.commitAll("t", ["a"])
+      yield* Rows.putTasks("t", [task("a", "1")])
       yield* Rows.commit("t", commitOf(checkpoint("b", "a", { isKeyframe: true })))
-      yield* Rows.putTasks("t", [task("a", "1"), task("b", "2")])
+      yield* Rows.putTasks("t", [task("b", "2")])
       yield* same("the tasks", yield* Rows.tasksOf("t", "b"), [task("b", "2")])
     })
   ),
@@ -95,12 +96,33 @@ const tasks: ReadonlyArray<Rows.Case> = [
     })
   ),
   test.tasks(
-    "tasks may come before their checkpoint",
+    "new tasks beside a checkpoint that is not the head are refused, and nothing of their batch is stored",
+    Effect.gen(function*() {
+      yield* Rows.commitAll("t", ["a", "b"])
+      yield* Rows.commit("t", commitOf(checkpoint("f", "a", { branch: 2 }), { expected: undefined }))
+      const late = {
+        "beside an old one": [task("b", "1"), task("a", "2")],
+        "beside one that is not there": [task("b", "1"), task("c", "2")],
+        "beside the head of another branch": [task("b", "1"), task("f", "2")]
+      }
+      for (const [what, rows] of Object.entries(late)) {
+        const error = yield* failsWith(what, "ThreadConflict", Rows.putTasks("t", rows))
+        const { branch, expected, found } = error
+        yield* same(what, [branch, expected, found], [1, rows[1]?.checkpoint, "b"])
+        yield* same(`the tasks after those ${what}`, yield* Rows.tasksOf("t", "b"), [])
+      }
+      yield* Rows.putTasks("t", [task("f", "1")], { branch: 2 })
+      yield* same("the tasks of the other branch", yield* Rows.tasksOf("t", "f"), [task("f", "1")])
+    })
+  ),
+  test.tasks(
+    "what stands beside a checkpoint is given when it is no longer the head",
     Effect.gen(function*() {
       yield* Rows.commitAll("t", ["a"])
-      yield* Rows.putTasks("t", [task("b", "1")])
+      yield* Rows.putTasks("t", [task("a", "1")])
       yield* Rows.commit("t", commitOf(checkpoint("b", "a")))
-      yield* same("the tasks", yield* Rows.tasksOf("t", "b"), [task("b", "1")])
+      const late = [task("a", "1", { data: "\"late\"" }), task("b", "2")]
+      yield* same("what putTasks gives", yield* Rows.putTasks("t", late), [task("a", "1"), task("b", "2")])
     })
   )
 ]
