@@ -55,7 +55,7 @@ export interface Origin<out Path extends ReadonlyArray<string> = ReadonlyArray<s
 export const isRoot = <E extends Origin>(event: E): event is Extract<E, Origin<Root>> => event.path.length === 0
 
 /**
- * The whole state after a superstep that changed it.
+ * The state, as far as it is output, after a superstep that changed it.
  *
  * @category models
  * @since 0.1.0

@@ -20,7 +20,7 @@ import { lower, type Subgraph } from "./internal/engine/lower.ts"
 import type { Persistence, Program } from "./internal/engine/program.ts"
 import { type MachineView, view } from "./internal/engine/view.ts"
 import { entry } from "./internal/runtime/entry.ts"
-import { callOptions, graphOptions, telling, told } from "./internal/runtime/options.ts"
+import { graphOptions, keyOptions, telling, told } from "./internal/runtime/options.ts"
 import type { Attempt } from "./internal/runtime/task.ts"
 import type { AnyRequest, Asks, CanPause } from "./Interrupt.ts"
 import type * as Node from "./Node.ts"
@@ -540,6 +540,6 @@ export const make = <S extends State.Any, O, const F extends FlowOf<S, O>>(
     ...entry(program),
     thread: (id: string) => Thread.make(program, id),
     call: (input: unknown, called?: unknown) =>
-      telling(() => told(callOptions, called), ({ key }) => callInside(program, persistence, input, key))
+      telling(() => told(keyOptions, called), ({ key }) => callInside(program, persistence, input, key))
   }) as any
 }

@@ -45,7 +45,7 @@ ROWS_UNREAD:no_done_task_runs:-DFAULTS=1
 NO_LIFE_OF_ROWS:no_life_after_deletion:-DFAULTS=1
 NO_LIFE_OF_COMMITS:no_life_after_deletion:-DFAULTS=1
 BEGINNING_REPEATED:no_life_after_deletion:-DFAULTS=2
-ROWS_AHEAD:rows_stand_beside_checkpoints:-DASYNC -DFAULTS=1
+ROWS_AHEAD:rows_stand_beside_checkpoints:-DMUTANT_LATE_ROWS -DASYNC -DFAULTS=1
 NEVER_LOOKS_AGAIN:progress:-DFAULTS=0
 "
 

@@ -377,9 +377,26 @@ inline told_head(writer, its_life, its_id) {
   found_life[writer] = (life == 0 -> 0 : lives)
 }
 
+/* A writer reads a checkpoint, with so many rows. */
+inline told_checkpoint(id, its_rows) {
+  is(IS_STORED(id));
+  i = 0;
+  do
+  :: i < TASKS -> done = done + (rows[SLOT(id, i)].status != NONE); i++
+  :: else -> break
+  od;
+  is(done == its_rows);
+  i = 0;
+  done = 0
+}
+
+/* A writer finds no such checkpoint. */
+inline told_nothing(id) {
+  is(!IS_STORED(id))
+}
+
 /* A writer reads a row. */
 inline told_row(id, task, its_status, its_revision, its_answer, its_value) {
-  is(IS_STORED(id));
   set_row(its_status, its_revision, its_answer, its_value);
   is_row(rows[SLOT(id, task)])
 }

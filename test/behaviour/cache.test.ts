@@ -1,6 +1,6 @@
 /** Results that stand for a run on an equal input. */
 import { assert, it } from "@effect/vitest"
-import { Effect, Layer, Option, Schema, Stream } from "effect"
+import { Cause, Effect, Exit, Layer, Option, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import {
   Channel,
@@ -460,3 +460,18 @@ it.effect("L17 a kept text that is not what was kept is no result: the node runs
       assert.deepStrictEqual(runs, ["1", "1"], String(index))
     }
   }))
+
+it.effect("a key that is no text is a defect that says so, and no two inputs share it", () =>
+  Effect.gen(function*() {
+    const keys: ReadonlyArray<readonly [unknown, string]> = [
+      [{ n: 1 }, "is no text"],
+      [undefined, "is no text"],
+      [Promise.resolve("x"), "returned a Promise"]
+    ]
+    for (const [key, text] of keys) {
+      const runs: Array<string> = []
+      const exit = yield* Effect.exit(cached(runs, Policy.cache({ key: () => key as string })).invoke({ n: 1 }))
+      assert.isTrue(Exit.isFailure(exit) && String(Cause.squash(exit.cause)).includes(text), text)
+      assert.deepStrictEqual(runs, [])
+    }
+  }).pipe(Effect.provide(layer)))

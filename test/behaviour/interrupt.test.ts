@@ -867,6 +867,19 @@ behaves("L11 unkeyed questions are counted per tag: two kinds do not disturb eac
     assert.deepStrictEqual(yield* thread.resume(Ask.reply("London")), { log: ["Ada", "36", "London"] })
   }))
 
+behaves("L23 the key of a question is a text of bounded length", () =>
+  Effect.gen(function*() {
+    for (const key of ["", "x".repeat(513), 5, null] as unknown as ReadonlyArray<never>) {
+      const graph = single(() => logged(Ask.ask("?", { key })))
+      const error = yield* Effect.flip(graph.thread(`t ${String(key).length}`).invoke({}))
+      assert.deepInclude(error, { _tag: "InvalidArgument", argument: "key" })
+    }
+    assert.deepStrictEqual(
+      payloads(yield* paused(single(() => logged(Ask.ask("?", { key: "k" }))).thread("t").invoke({}))),
+      ["?"]
+    )
+  }))
+
 behaves(
   "L11 a key of a question that has its answer is refused to another, whatever that shows",
   () =>

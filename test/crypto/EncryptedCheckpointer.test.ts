@@ -382,7 +382,7 @@ describe("damage", () => {
       const done = changed(below, changedTask((row) => ({ ...row, revision: 9 })))
       const { data } = Option.getOrThrow(yield* done.get("t", "", id(2))).tasks[0]!
       assert.strictEqual(data, next().tasks[0]!.data)
-      yield* saver.putTasks("t", put(task(id(1), "a", { status: "paused" })))
+      yield* saver.putTasks("t", put(task(id(2), "a", { status: "paused" })))
       for (const column of Object.keys(task("", "")) as ReadonlyArray<keyof Checkpoint.TaskRow>) {
         const change = (row: Checkpoint.TaskRow) => row.task === "a" ? { ...row, [column]: other(row[column]) } : row
         const reading = changed(below, ({ chain, tasks }) => ({ chain, tasks: tasks.map(change) }))

@@ -321,6 +321,21 @@ describe("a wrong definition is refused when it is made, and says what is wrong"
       "graph \"g\": node name \"a~0\" contains \"~\", which is reserved, as | : ~ are"
     ],
     [
+      "§6.3",
+      "a node whose name is too long",
+      () => untypedGraph("g", Log, { ...bodies, ["n".repeat(513)]: nothing }, { start: "a" }),
+      "graph \"g\": a name of a node has at most 512 characters"
+    ],
+    [
+      "L22",
+      "a node that says it goes where there is none",
+      () =>
+        untypedGraph("g", Log, { ...bodies, gone: Node.make({ input: Log, destinations: ["nope"], run: nothing }) }, {
+          start: "gone"
+        }),
+      "graph \"g\": node \"gone\" says that it goes to \"nope\", which is no node"
+    ],
+    [
       "L9",
       "a persistence that there is not",
       () => untypedGraph("g", Log, bodies, { start: "a" }, { persistence: "forever" }),

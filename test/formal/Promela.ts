@@ -53,6 +53,11 @@ class Writer {
         this.lines.push(call("told_head", event.writer, this.#token(event.life), this.#id(event.id)))
         return
       case "get":
+        this.lines.push(
+          event.rows === undefined
+            ? call("told_nothing", this.#id(event.id))
+            : call("told_checkpoint", this.#id(event.id), event.rows.length)
+        )
         for (const row of event.rows ?? []) {
           this.#known.set(`${event.writer} ${row.checkpoint} ${row.task}`, row)
           this.lines.push(call("told_row", this.#id(row.checkpoint), this.#task(row), ...this.#row(row)))

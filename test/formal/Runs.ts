@@ -211,13 +211,16 @@ export interface Recorded {
   readonly end: Exit.Exit<unknown, unknown>
 }
 
+/** Threads so far: each run has one of its own. */
+let threads = 0
+
 /** Runs a scenario on a saver. */
 export const record: (saver: Checkpointer.CheckpointerShape, scenario: Scenario) => Effect.Effect<Recorded> = Effect
   .fnUntraced(function*(saver: Checkpointer.CheckpointerShape, scenario: Scenario) {
     const recorder = new Recorder(saver)
     const graph = graphOf(recorder, scenario.steps)
     const { fingerprint } = graph.pregel
-    const id = `thread ${scenario.seed}`
+    const id = `thread ${threads++}`
     const shared: Shared = {
       recorder,
       thread: graph.thread(id),

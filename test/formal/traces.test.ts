@@ -97,7 +97,17 @@ describe("the rules", () => {
         if (text !== undefined) texts.push(text)
       }
       assert.isAbove(texts.length, count / 2)
-      for (const told of ["told_head", "told_row", "told_run", "told_put", "told_commit", "delete_thread"]) {
+      for (
+        const told of [
+          "told_head",
+          "told_checkpoint",
+          "told_row",
+          "told_run",
+          "told_put",
+          "told_commit",
+          "delete_thread"
+        ]
+      ) {
         assert.include(texts.join(""), `${told}(`)
       }
     }), timeout)

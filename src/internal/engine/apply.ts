@@ -21,7 +21,7 @@ export interface TaskWrites {
   readonly writes: ReadonlyArray<Write>
 }
 
-/** A cell array that is copied when it is first changed. */
+/** The cells and versions of the next checkpoint, as copies. */
 class Draft {
   cells: Array<Channel.Cell>
   readonly versions: Array<number>

@@ -80,10 +80,13 @@ const wrong = (graph: string, what: string): never => {
 
 const isReserved = (key: string): boolean => isMachineChannel(key) || key === INPUT_NODE || key === END
 
+const maxNameLength = 512
+
 /** Names become parts of task ids and namespaces, where some characters separate. */
 const checkName = (graph: string, name: string): void => {
   if (name === START || name === END || name === INPUT_NODE) wrong(graph, `node name "${name}" is reserved`)
   if (name === "") wrong(graph, "a node needs a name")
+  if (name.length > maxNameLength) wrong(graph, `a name of a node has at most ${maxNameLength} characters`)
   const separator = separators.find((one) => name.includes(one))
   if (separator !== undefined) {
     wrong(graph, `node name "${name}" contains "${separator}", which is reserved, as ${separators.join(" ")} are`)
@@ -179,7 +182,14 @@ const isStep = (step: unknown): boolean =>
 const checkFlow = ({ bodies, flow, name }: Description): void => {
   const known = Object.keys(bodies)
   if (Object.hasOwn(flow.edges ?? {}, START)) wrong(name, `has edges from "${START}": where it starts is its "start"`)
-  for (const node of known) checkName(name, node)
+  for (const node of known) {
+    checkName(name, node)
+    const body = bodies[node]
+    const stray = Node.isNode(body)
+      ? body.options.destinations.find((to) => to !== END && !known.includes(to))
+      : undefined
+    if (stray !== undefined) wrong(name, `node "${node}" says that it goes to "${stray}", which is no node`)
+  }
   if (listOf(flow.start).length === 0) {
     wrong(name, "needs a start: at least one node that it leads to")
   }

@@ -345,7 +345,7 @@ export const decodeTask = (program: Program, row: TaskRow): Result.Result<TaskRe
 // Checkpoints
 // ---------------------------------------------------------------------------
 
-/** Whether a changed channel is stored as its writes. An Overwrite, or writes that are not at hand, ask for the value. */
+/** Whether a changed channel is stored as its writes. */
 const isFolded = (rule: Channel.Rule): boolean =>
   rule._tag === "Delta" || (rule._tag === "BinaryOperatorAggregate" && rule.appends) ||
   (rule._tag === "Topic" && rule.accumulate)
@@ -542,7 +542,9 @@ const foldInto = (
     const own = groups.map((group) => group.filter(({ channel }) => channel === number).map(({ value }) => value))
     const written = own.filter((batch) => batch.length > 0)
     if (written.length === 0) return fault("Decode", name, "the writes that changed it are missing")
-    cells.writes.set(number, [...cells.writes.get(number) ?? [], ...written])
+    const before = cells.writes.get(number)
+    if (before === undefined) cells.writes.set(number, written)
+    else for (const batch of written) before.push(batch)
   }
   return Result.succeed(undefined)
 }

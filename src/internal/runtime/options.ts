@@ -97,7 +97,14 @@ const pending = oneOf("fail", "discard")
 export type RunSaid = Schema.Struct.Type<typeof threadRun>
 
 export const invokeOptions = Schema.Struct({ ...threadRun, pending })
-export const startOptions = Schema.Struct({ ...threadRun, key: text })
+/** Whether a value can be a key. */
+export const isKey = (u: unknown): u is string => typeof u === "string" && u.length > 0 && u.length <= maxKeyLength
+
+export const keyShape = `a text of 1 to ${maxKeyLength} characters`
+
+const key = optional<string>(keyShape, isKey)
+
+export const startOptions = Schema.Struct({ ...threadRun, key })
 export const resumeOptions = Schema.Struct({
   ...threadRun,
   update: Schema.optional(Schema.Unknown),
@@ -118,14 +125,8 @@ const streamed = {
 export const runStreamOptions = Schema.Struct({ ...limits, seed: text, ...streamed })
 export const threadStreamOptions = Schema.Struct({ ...threadRun, pending, ...streamed })
 
-export const keyOptions = Schema.Struct({ key: text })
-/** What a call of a graph inside a node may be told. */
-export const callOptions = Schema.Struct({
-  key: optional<string>(
-    `a text of 1 to ${maxKeyLength} characters`,
-    (u) => typeof u === "string" && u.length > 0 && u.length <= maxKeyLength
-  )
-})
+/** What a start, and a call of a graph inside a node, may be told. */
+export const keyOptions = Schema.Struct({ key })
 export const checkpointOptions = Schema.Struct({ checkpoint: text })
 export const pathOptions = Schema.Struct({ path })
 export const forkOptions = Schema.Struct({ checkpoint: text, path }).check(atCheckpoint)
@@ -194,7 +195,7 @@ export const told = <S extends Schema.Decoder<unknown>>(schema: S, given: unknow
     return Result.fail(invalid(path.length === 0 ? "options" : place(path), message))
   })
 
-/** Reads what the engine will read, in every way in which it does. */
+/** Reads what the engine will read, to some depth: what cannot be read is told before anything runs. */
 const probe = (value: unknown, depth: number): void => {
   if (typeof value !== "object" || value === null) return
   Object.getPrototypeOf(value)

@@ -7,14 +7,16 @@ import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import * as Channel from "../../Channel.ts"
-import { CheckpointError, ConcurrentCall, DuplicateKey, InterruptMismatch } from "../../GraphError.ts"
+import { CheckpointError, ConcurrentCall, DuplicateKey, InterruptMismatch, InvalidArgument } from "../../GraphError.ts"
 import { type Any, type AnyRequest, Request, type Scratchpad } from "../../Interrupt.ts"
 import { canonical } from "../canonical.ts"
 import { encoding } from "../codec.ts"
 import { hash } from "../engine/hash.ts"
 import type { StoredAnswer, StoredRequest } from "../engine/stored.ts"
 import { taking } from "../fit.ts"
+import { quoted } from "../say.ts"
 import type { GivenAnswers } from "./answers.ts"
+import { isKey, keyShape } from "./options.ts"
 
 /** A question without an answer. */
 export interface Asked {
@@ -54,7 +56,7 @@ export class AttemptScratchpad implements Scratchpad {
   #unkeyed: AnyRequest | undefined = undefined
   readonly voided: Array<string> = []
   /** What ends the task whatever else it did: the engine's own failure. */
-  failure: ConcurrentCall | DuplicateKey | CheckpointError | undefined = undefined
+  failure: InvalidArgument | ConcurrentCall | DuplicateKey | CheckpointError | undefined = undefined
   readonly mismatches: Array<InterruptMismatch> = []
   readonly #answered = new Set<string>()
   /** What was asked under each key that has no answer yet, as canonical text. */
@@ -71,6 +73,10 @@ export class AttemptScratchpad implements Scratchpad {
 
   ask(interrupt: Any, payload: unknown, key: string | undefined, fiber: number): Result.Result<unknown, AnyRequest> {
     const { tag } = interrupt
+    if (key !== undefined && !isKey(key)) {
+      this.failure ??= new InvalidArgument({ argument: "key", detail: `Expected ${keyShape}, got ${quoted(key)}` })
+      return Result.fail(this.#request(interrupt, payload, "key"))
+    }
     if (key === undefined) {
       this.#fiber ??= fiber
       if (this.#fiber !== fiber) {

@@ -33,6 +33,7 @@ import type { Limits, Program } from "../engine/program.ts"
 import { type Answers, type Graphs, keptText, keptWrites } from "../engine/stored.ts"
 import { updateOf, withRouting, type Write, type WriteError, writesOf } from "../engine/writes.ts"
 import { isPromise, promised } from "../promise.ts"
+import { quoted } from "../say.ts"
 import type { GivenAnswers } from "./answers.ts"
 import type { Sink } from "./events.ts"
 import { type Asked, AttemptScratchpad, type Voids } from "./scratchpad.ts"
@@ -641,13 +642,22 @@ interface Entry {
   readonly key: string
 }
 
+/** What callers without types may give. */
+const asText = (key: unknown, node: string): string => {
+  if (typeof key === "string") return key
+  const who = `the cache key of node "${node}"`
+  throw isPromise(key)
+    ? promised(who, key, "compute it from the input")
+    : new Error(`${who} is no text: ${quoted(key)}`)
+}
+
 const cacheEntry = (run: GraphRun, task: Task): Entry | undefined => {
   const { cache } = run.shared
   const policy = task.node.cache
   // Who was answered has to see the answer.
   if (cache === undefined || policy === undefined || answersTo(run, task.id).size > 0) return undefined
   const encoded = policy.key !== undefined
-    ? Result.succeed(policy.key(task.input))
+    ? Result.succeed(asText(policy.key(task.input), task.node.name))
     : Result.map(task.node.input.encode(task.input), (json) => canonical(json))
   if (Result.isFailure(encoded)) return undefined
   return { cache, scope: cacheScope(run.program, task.node.name, policy.id), key: hash(encoded.success) }

@@ -177,13 +177,16 @@ const commits: ReadonlyArray<Rows.Case> = [
     })
   ),
   test.commit(
-    "a commit keeps tasks that are done",
+    "a commit keeps tasks that are done, and is refused if it brings another result of one",
     Effect.gen(function*() {
       yield* Rows.commitAll("t", ["a"])
       yield* Rows.putTasks("t", [task("a", "1", { data: "1" })])
-      const rows = [task("a", "1", { data: "2" }), task("a", "2")]
+      const other = [task("a", "1", { data: "2" }), task("a", "2")]
+      yield* Rows.conflict("a commit of another result", "t", commitOf(checkpoint("b", "a"), { tasks: other }))
+      yield* same("the tasks", yield* Rows.tasksOf("t", "a"), [task("a", "1", { data: "1" })])
+      const rows = [task("a", "1", { data: "1" }), task("a", "2")]
       yield* Rows.commit("t", commitOf(checkpoint("b", "a"), { tasks: rows }))
-      yield* same("the tasks", yield* Rows.tasksOf("t", "b"), [task("a", "1", { data: "1" }), task("a", "2")])
+      yield* same("the tasks", yield* Rows.tasksOf("t", "b"), rows)
     })
   ),
   test.commit(
