@@ -27,6 +27,11 @@ const attempt = (cwd: string, command: string, args: ReadonlyArray<string>, what
   }
 }
 
+/** What the modules of the package import, and what that needs. */
+const peers = ["effect", "@langchain/langgraph-checkpoint", "@langchain/core"].map((name) =>
+  `${name}@${devDependencies[name]}`
+)
+
 /** An empty project in which the packed package is installed. */
 const install = (project: string): string => {
   writeFileSync(join(project, "package.json"), `{ "private": true, "type": "module" }`)
@@ -35,7 +40,7 @@ const install = (project: string): string => {
     encoding: "utf8"
   })
   const options = ["--prefer-offline", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"]
-  execFileSync("npm", ["install", ...options, `./${packed.trim()}`, `effect@${devDependencies.effect}`], {
+  execFileSync("npm", ["install", ...options, `./${packed.trim()}`, ...peers], {
     cwd: project,
     stdio: "inherit"
   })

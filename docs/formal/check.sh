@@ -122,7 +122,14 @@ for property in $properties progress; do
   for one in $broken; do
     case ${one#*:} in "$property" | unknown) wrong="$wrong ${one%%:*}" ;; esac
   done
-  if [ -z "$wrong" ]; then printf 'holds   property %s\n' "$property"; else fail "property $property:$wrong"; fi
+  if [ -n "$wrong" ]; then
+    fail "property $property:$wrong"
+  elif [ -n "$broken" ]; then
+    # The search ends with the first that is broken.
+    printf 'unknown property %s\n' "$property"
+  else
+    printf 'holds   property %s\n' "$property"
+  fi
 done
 for one in $broken; do
   case " $(tr '\n' ' ' <<< "$properties") progress unknown " in *" ${one#*:} "*) ;; *) fail "$one" ;; esac

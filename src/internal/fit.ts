@@ -9,7 +9,7 @@ import * as SchemaAST from "effect/SchemaAST"
 import { holds, isAmbiguous } from "./ast.ts"
 import { copied } from "./canonical.ts"
 import { decoding, encoding } from "./codec.ts"
-import { freezeGiven, isFragile } from "./freeze.ts"
+import { freezeGiven, isFragile, seal } from "./freeze.ts"
 import { isSame } from "./same.ts"
 
 type AnySchema = Schema.ConstraintCodec<unknown, unknown> & Schema.Constraint
@@ -111,16 +111,25 @@ const settleList = (
   before: ReadonlyArray<unknown>,
   after: ReadonlyArray<unknown>
 ): Fit => {
+  // A list that is not marked holds nothing that somebody could have changed.
+  const isSafe = !isFragile(before)
   const list: Array<unknown> = []
+  const made: Array<unknown> = []
   for (let index = 0; index < after.length; index++) {
-    const settled = settle(item, before[index], after[index])
+    const part = after[index]
+    if (isSafe && index < before.length && before[index] === part) {
+      list.push(part)
+      continue
+    }
+    const settled = settle(item, before[index], part)
     if (Result.isFailure(settled)) return settled
     list.push(settled.success)
+    made.push(settled.success)
   }
-  return passes(list) ? Result.succeed(list) : Result.fail("")
+  return passes(list) ? Result.succeed(seal(list, made)) : Result.fail("")
 }
 
-/** What a value is that was made from `before`: an object that was there already is not looked at again. */
+/** What a value is that was made from `before`, frozen: an object that was there already is not looked at again. */
 const settle = (schema: AnySchema, before: unknown, after: unknown): Fit => {
   if (before === after && typeof after === "object" && after !== null && !isFragile(after)) {
     return Result.succeed(after)
@@ -128,7 +137,7 @@ const settle = (schema: AnySchema, before: unknown, after: unknown): Fit => {
   const { list } = liveOf(schema)
   return list !== undefined && Array.isArray(after)
     ? settleList(list, Array.isArray(before) ? before : [], after)
-    : take(schema, after)
+    : Result.map(take(schema, after), freezeGiven)
 }
 
 /** What the result of a fold is, frozen; or why it does not fit. `before` fits, and what is frozen of it is not looked at again. */
@@ -136,5 +145,5 @@ export const settling = (schema: AnySchema, before: unknown, after: unknown): Fi
   guarded(() => {
     const settled = settle(schema, before, after)
     // What is wrong is told of the whole, with the path to it.
-    return Result.map(Result.isFailure(settled) ? take(schema, after) : settled, freezeGiven)
+    return Result.isFailure(settled) ? Result.map(take(schema, after), freezeGiven) : settled
   })

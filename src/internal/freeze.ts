@@ -41,7 +41,10 @@ const kindOfPrototype = (prototype: object): Kind =>
 
 const kindOf = (value: object): Kind => {
   const prototype = Object.getPrototypeOf(value) as object | null
-  if (prototype === null || prototype === Object.prototype || Array.isArray(value)) return "data"
+  // First what nearly every value is.
+  if (prototype === Object.prototype || prototype === Array.prototype || prototype === null) return "data"
+  if (isExotic(value)) return "foreign"
+  if (Array.isArray(value)) return "data"
   let kind = kinds.get(prototype)
   if (kind === undefined) kinds.set(prototype, kind = kindOfPrototype(prototype))
   return kind
@@ -99,7 +102,7 @@ const visitEffect = (value: object, visited: Set<object>): boolean => {
 
 const visit = (value: unknown, visited?: Set<object>): boolean => {
   if (typeof value !== "object" || value === null) return false
-  const kind = isExotic(value) ? "foreign" : kindOf(value)
+  const kind = kindOf(value)
   if (kind === "foreign") {
     fragile.add(value)
     return true

@@ -102,7 +102,7 @@ const latest = Effect.fnUntraced(function*(saver: Saver, thread: string, kept: K
   for (;;) {
     const isWhole = kept.replica === undefined || (yield* readOn(saver, thread, kept.replica))
     const log = yield* logOf(saver, thread)
-    if (kept.replica === undefined && log !== undefined) {
+    if (kept.replica?.log !== log) {
       kept.replica = log === undefined ? undefined : { log, next: 0, memory: yield* makeMemory }
     } else if (isWhole) return kept.replica
     else {return yield* new CheckpointError({

@@ -172,7 +172,10 @@ export class SqlSaver extends BaseCheckpointSaver<Version> {
     const [value, about] = await Promise.all([this.#dump(rest), this.#dump(metadata)])
     const changed = Object.entries(newVersions).filter(([channel]) => Object.hasOwn(channel_values, channel))
     const values = await Promise.all(changed.map(async ([channel, version]) => ({
-      ...{ thread, namespace, channel, version: String(version) },
+      thread,
+      namespace,
+      channel,
+      version: String(version),
       ...await this.#dump(channel_values[channel])
     })))
     const { id } = checkpoint
@@ -204,7 +207,13 @@ export class SqlSaver extends BaseCheckpointSaver<Version> {
     const checkpoint = required(config, "checkpoint_id")
     const namespace: string = config.configurable?.["checkpoint_ns"] ?? ""
     const rows = await Promise.all(writes.map(async ([channel, value], index) => ({
-      ...{ thread, namespace, checkpoint, task, idx: WRITES_IDX_MAP[channel] ?? index, path, channel },
+      thread,
+      namespace,
+      checkpoint,
+      task,
+      idx: WRITES_IDX_MAP[channel] ?? index,
+      path,
+      channel,
       ...await this.#dump(value)
     })))
     await this.#run(sql.withTransaction(Effect.gen(function*() {

@@ -17,15 +17,13 @@ import type { Limits, Program } from "../engine/program.ts"
 import { listOf } from "../list.ts"
 import { quoted } from "../say.ts"
 import type { Sink } from "./events.ts"
+import { isKey, keyShape } from "./keys.ts"
 import type { RootOptions } from "./root.ts"
 import type { Erased } from "./task.ts"
 import type { ThreadOptions } from "./thread.ts"
 
 /** Supersteps that a run may take, unless it is told otherwise. */
 export const defaultRecursionLimit = 1000
-
-/** The longest key of a call of a graph inside a node, in UTF-16 code units. */
-export const maxKeyLength = 512
 
 /** The longest text of what came, in an error. */
 const maxDetailLength = 500
@@ -97,11 +95,6 @@ const pending = oneOf("fail", "discard")
 export type RunSaid = Schema.Struct.Type<typeof threadRun>
 
 export const invokeOptions = Schema.Struct({ ...threadRun, pending })
-/** Whether a value can be a key. */
-export const isKey = (u: unknown): u is string => typeof u === "string" && u.length > 0 && u.length <= maxKeyLength
-
-export const keyShape = `a text of 1 to ${maxKeyLength} characters`
-
 const key = optional<string>(keyShape, isKey)
 
 export const startOptions = Schema.Struct({ ...threadRun, key })

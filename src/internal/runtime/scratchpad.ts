@@ -16,7 +16,7 @@ import type { StoredAnswer, StoredRequest } from "../engine/stored.ts"
 import { taking } from "../fit.ts"
 import { quoted } from "../say.ts"
 import type { GivenAnswers } from "./answers.ts"
-import { isKey, keyShape } from "./options.ts"
+import { isKey, keyShape } from "./keys.ts"
 
 /** A question without an answer. */
 export interface Asked {

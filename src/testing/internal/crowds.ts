@@ -1,6 +1,6 @@
 /** Many writers at once, large values, and ids of any kind. */
 import * as Effect from "effect/Effect"
-import { CaseFailed, same } from "./check.ts"
+import { type CaseFailed, same } from "./check.ts"
 import * as Rows from "./rows.ts"
 import { checkpoint, commitOf, task, test } from "./rows.ts"
 
