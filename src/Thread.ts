@@ -5,6 +5,7 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
+import type * as JsonPatch from "effect/JsonPatch"
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
@@ -28,12 +29,14 @@ import type {
 } from "./GraphError.ts"
 import type { INPUT_NODE, Program } from "./internal/engine/program.ts"
 import { listOf } from "./internal/list.ts"
+import { diff } from "./internal/runtime/diff.ts"
 import { forkInside } from "./internal/runtime/inside.ts"
 import { type At, history, type HistoryFilter, locate, snapshot } from "./internal/runtime/inspect.ts"
 import {
   atOptions,
   checkpointOptions,
   continueOptions,
+  diffOptions,
   forkOptions,
   historyOptions,
   invokeOptions,
@@ -256,6 +259,12 @@ export interface Thread<in out S extends State.Any, in out O, out E, out R, in o
     filter?: HistoryFilter
   ) => Effect.Effect<ReadonlyArray<Snapshot<State.Type<S>, PendingFor<Q>>>, HistoryError, Checkpointer>
   /**
+   * What leads from the state of one checkpoint to that of another, or of the head: a JSON patch (RFC 6902) of the states as they are stored.
+   */
+  readonly diff: (
+    options: { readonly from: string; readonly to?: string }
+  ) => Effect.Effect<JsonPatch.JsonPatch, StateError, Checkpointer>
+  /**
    * Updates the thread as if `asNode` had returned the values: its edges lead on, what else was left to run stays so. Without `asNode`, the node
    * that ran last; without values either, nothing changes but that what is left is asked anew. Off a head, a branch opens. Gives the
    * id of the new checkpoint.
@@ -352,6 +361,9 @@ export interface Part {
   readonly history: (
     filter?: HistoryFilter
   ) => Effect.Effect<ReadonlyArray<Snapshot<Readonly<Record<string, unknown>>>>, StateError, Checkpointer>
+  readonly diff: (
+    options: { readonly from: string; readonly to?: string }
+  ) => Effect.Effect<JsonPatch.JsonPatch, StateError, Checkpointer>
   /** Updates the graph while it waits inside its task. */
   readonly update: (
     values: object | undefined,
@@ -403,6 +415,7 @@ const partOf = (program: Program, id: string, where: () => Told<At>) => {
         ({ checkpoint }, at) => Effect.flatMap(locate(program, id, at, checkpoint), snapshot)
       ),
     history: (filter?: unknown) => here(historyOptions, filter, (said, at) => history(program, id, at, said)),
+    diff: (options: unknown) => here(diffOptions, options, ({ from, to }, at) => diff(program, id, at, from, to)),
     update: (values: unknown, options?: unknown) =>
       here(
         updateOptions,

@@ -1,6 +1,6 @@
 /** Reading and updating threads that stand at a breakpoint or a question, with graphs inside and with Sends. */
 import { assert } from "@effect/vitest"
-import { Effect, Schema } from "effect"
+import { Effect, JsonPatch, Schema } from "effect"
 import {
   Channel,
   type Checkpoint,
@@ -644,3 +644,43 @@ behaves("L18 a thread whose next node is gone from the graph says which", () =>
       assert.include(message, "node \"inc\" is gone from the graph, or the thread belongs to another graph")
     }
   }))
+
+behaves(
+  "a diff leads from the state of one checkpoint to that of another, as they are stored",
+  () =>
+    Effect.gen(function*() {
+      class Dated extends State.make({
+        when: Channel.lastValue(Schema.Date, { initial: () => new Date(0) }),
+        tags: Channel.topic(Schema.String, { accumulate: true, unique: true }),
+        "__proto__": Channel.lastValue(Schema.Int, { initial: () => 0 }),
+        "a/b~c": Channel.lastValue(Schema.Int, { initial: () => 0 })
+      }) {}
+      const graph = StateGraph.make(
+        "dated",
+        StateGraph.nodes(Dated, {
+          a: () => ({ when: new Date(5), tags: ["x"] }),
+          b: () => ({ tags: ["y", "x"], "a/b~c": 1 })
+        }),
+        { start: "a", edges: { a: "b" } }
+      )
+      const thread = graph.thread("t")
+      yield* thread.invoke({})
+      const [after, between, before] = yield* thread.history({ limit: 3 })
+      assert.deepStrictEqual(yield* thread.diff({ from: before!.checkpoint, to: between!.checkpoint }), [
+        { op: "add", path: "/tags/0", value: "x" },
+        { op: "replace", path: "/when", value: new Date(5).toISOString() }
+      ])
+      const whole = yield* thread.diff({ from: before!.checkpoint })
+      const first = yield* thread.diff({ from: before!.checkpoint, to: between!.checkpoint })
+      const second = yield* thread.diff({ from: between!.checkpoint, to: after!.checkpoint })
+      const start = { when: new Date(0).toISOString(), tags: [], "a/b~c": 0 }
+      assert.deepStrictEqual(
+        JsonPatch.apply(second, JsonPatch.apply(first, start)),
+        JsonPatch.apply(whole, start)
+      )
+      assert.deepStrictEqual(yield* thread.diff({ from: after!.checkpoint }), [])
+      assert.strictEqual((yield* Effect.flip(thread.diff({ from: "nope" })))._tag, "UnknownCheckpoint")
+      const branch = yield* thread.fork(between!.checkpoint)
+      assert.deepStrictEqual(yield* thread.diff({ from: branch, to: between!.checkpoint }), [])
+    })
+)

@@ -180,6 +180,7 @@ const methods = (thread: any) => {
       branch: Number.isInteger,
       metadata: threadRun.metadata
     }],
+    diff: [(options: unknown) => thread.diff(within({ from: "nowhere" }, options)), { from: isText, to: isText }],
     update: [(options: unknown) => thread.update(input, options), { asNode: isText, checkpoint: isText }],
     updateAll: [(options: unknown) => thread.updateAll([[{ values: input }]], options), { checkpoint: isText }],
     fork: [(options: unknown) => thread.fork(undefined, options), { path: isTexts }]
@@ -544,6 +545,7 @@ describe("anything", () => {
     (a, b) => collect(thread.events(a, { modes: ["values"], metadata: b })),
     (a, b) => thread.state({ checkpoint: a, b }),
     (a, b) => thread.history({ before: a, metadata: b }),
+    (a, b) => thread.diff({ from: a, to: b }),
     (a, b) => thread.update(a, b),
     (a, b) => thread.update(a, { asNode: "double", checkpoint: b }),
     (a, b) => thread.update(Command.make({ update: a as object, goto: [b as never] }), { asNode: "end" }),

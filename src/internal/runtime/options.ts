@@ -121,6 +121,7 @@ export const threadStreamOptions = Schema.Struct({ ...threadRun, pending, ...str
 /** What a start, and a call of a graph inside a node, may be told. */
 export const keyOptions = Schema.Struct({ key })
 export const checkpointOptions = Schema.Struct({ checkpoint: text })
+export const diffOptions = Schema.Struct({ from: Schema.String, to: text })
 export const pathOptions = Schema.Struct({ path })
 export const forkOptions = Schema.Struct({ checkpoint: text, path }).check(atCheckpoint)
 export const updateOptions = Schema.Struct({ asNode: text, checkpoint: text })
