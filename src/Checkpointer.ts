@@ -169,17 +169,16 @@ const isDone = (kept: Kept, move: Move, owner: string): boolean => {
 
 /** Whether the finished rows beside the expected head are those that the checkpoint follows from. */
 const isFolded = (kept: Kept, { expected, finished, namespace, tasks }: Move): boolean => {
+  const standing = (row: TaskRow): TaskRow | undefined => {
+    const present = kept.tasks.get(keyOf(namespace, row.checkpoint))?.get(row.task)
+    return present?.status === "done" ? present : undefined
+  }
+  if (tasks.some((row) => row.status === "done" && (standing(row)?.data ?? row.data) !== row.data)) return false
   if (finished === undefined || expected === undefined) return true
-  const beside = kept.tasks.get(keyOf(namespace, expected)) ?? new Map<string, TaskRow>()
-  const own = tasks.filter(({ checkpoint, status }) => checkpoint === expected && status === "done")
-  const standing = own.map(({ task }) => beside.get(task)).filter((row) => row?.status === "done")
-  const isSame = own.every(({ data, task }) => {
-    const present = beside.get(task)
-    return present?.status !== "done" || present.data === data
-  })
-  let done = own.length - standing.length
-  for (const { status } of beside.values()) if (status === "done") done++
-  return isSame && done === finished
+  const isNew = (row: TaskRow) => row.checkpoint === expected && row.status === "done" && standing(row) === undefined
+  let done = tasks.filter(isNew).length
+  for (const { status } of kept.tasks.get(keyOf(namespace, expected))?.values() ?? []) if (status === "done") done++
+  return done === finished
 }
 
 /** Makes a move, or refuses it: then nothing has changed. */
