@@ -41,15 +41,19 @@ export type Retries<E = unknown> = Retry<E> | ReadonlyArray<Retry<E>>
  */
 export const defaultMaxAttempts = 3
 
+const unbounded: Schedule.Schedule<unknown, unknown> = Schedule.jittered(
+  Schedule.min([Schedule.exponential("500 millis", 2), Schedule.spaced("128 seconds")])
+)
+
 /**
  * Waits 0.5 s, then twice as long each time up to 128 s, plus up to a quarter of jitter: `defaultMaxAttempts` attempts in all.
  *
  * @category constants
  * @since 0.1.0
  */
-export const defaultSchedule: Schedule.Schedule<unknown, unknown> = Schedule.jittered(
-  Schedule.min([Schedule.exponential("500 millis", 2), Schedule.spaced("128 seconds")])
-).pipe(Schedule.upTo({ times: defaultMaxAttempts - 1 }))
+export const defaultSchedule: Schedule.Schedule<unknown, unknown> = unbounded.pipe(
+  Schedule.upTo({ times: defaultMaxAttempts - 1 })
+)
 
 /**
  * Retries the typed failures of a node that `while` accepts: all of them by default.
@@ -73,10 +77,6 @@ export const retry = <E = unknown>(options?: {
     while: options?.while ?? (() => true)
   }
 }
-
-const unbounded: Schedule.Schedule<unknown, unknown> = Schedule.jittered(
-  Schedule.min([Schedule.exponential("500 millis", 2), Schedule.spaced("128 seconds")])
-)
 
 /**
  * Bounds on the time of a node, in milliseconds.
@@ -191,4 +191,15 @@ export interface Limits {
   readonly before?: ReadonlyArray<string>
   /** Nodes after which a run stops; `"*"` for every node. */
   readonly after?: ReadonlyArray<string>
+}
+
+/**
+ * What a run without a thread may be told.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface RunOptions extends Limits {
+  /** What the random numbers of nodes derive from. */
+  readonly seed?: string
 }

@@ -216,18 +216,14 @@ export interface Pregel<
   /** The machine: channels, nodes, triggers, writers. */
   readonly pregel: MachineView
   readonly invoke: CanPause<Q> extends true ? State.Problem<"this machine can pause: run it on a thread, .thread(id)">
-    : (input: In, options?: RunOptions) => Effect.Effect<Out, E | EngineError, R>
+    : (input: In, options?: Policy.RunOptions) => Effect.Effect<Out, E | EngineError, R>
   readonly stream: CanPause<Q> extends true ? State.Problem<"this machine can pause: run it on a thread, .thread(id)">
     : <const M extends Event.Mode, const Sub extends boolean = false>(
       input: In,
-      options: RunOptions & Event.StreamOptions<M, Sub>
+      options: Policy.RunOptions & Event.StreamOptions<M, Sub>
     ) => Stream.Stream<Event.Streamed<Wired<C, In, Out>, Shown<C, A>, M, Sub>, E | EngineError, R>
   /** The durable handle on one thread. Its state is a record of all channels. */
   readonly thread: (id: string) => MachineThread<C, In, Out, A, E, R, Q>
-}
-
-interface RunOptions extends Policy.Limits {
-  readonly seed?: string
 }
 
 /**

@@ -338,17 +338,6 @@ export interface Options<in E = unknown> extends Policy.Limits {
   readonly persistence?: Persistence
 }
 
-/**
- * What a run without a thread may be told.
- *
- * @category models
- * @since 0.1.0
- */
-export interface RunOptions extends Policy.Limits {
-  /** What the random numbers of nodes derive from. */
-  readonly seed?: string
-}
-
 /** What leaves a run: commands for the parent have become an error there. */
 type RunError<E> = Exclude<E, AnyParent> | EngineError
 
@@ -380,12 +369,12 @@ export interface StateGraph<in out S extends State.Any, in out O, out E, out R, 
   readonly pregel: MachineView
   /** Runs the graph on an input to its end. */
   readonly invoke: CanPause<Q> extends true ? State.Problem<"this graph can pause: run it on a thread, .thread(id)">
-    : (input: State.Input<S>, options?: RunOptions) => Effect.Effect<State.Output<S>, RunError<E>, R>
+    : (input: State.Input<S>, options?: Policy.RunOptions) => Effect.Effect<State.Output<S>, RunError<E>, R>
   /** Runs the graph and emits what happens as it happens, in the chosen modes. */
   readonly stream: CanPause<Q> extends true ? State.Problem<"this graph can pause: run it on a thread, .thread(id)"> :
     <const M extends Event.Mode, const Sub extends boolean = false>(
       input: State.Input<S>,
-      options: RunOptions & Event.StreamOptions<M, Sub>
+      options: Policy.RunOptions & Event.StreamOptions<M, Sub>
     ) => Stream.Stream<Event.Streamed<S, O, M, Sub>, RunError<E>, R>
   /** The durable handle on one thread of this graph. */
   readonly thread: (id: string) => Thread.Thread<S, O, E, R, Q>

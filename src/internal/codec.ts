@@ -5,7 +5,8 @@ import * as Schema from "effect/Schema"
 import { holds } from "./ast.ts"
 import { canonical } from "./canonical.ts"
 
-type AnySchema = Schema.ConstraintCodec<unknown, unknown> & Schema.Constraint
+/** A schema whose codec needs no services. */
+export type AnySchema = Schema.ConstraintCodec<unknown, unknown> & Schema.Constraint
 
 interface Codec {
   readonly encode: (value: unknown) => Result.Result<Schema.Json, Schema.SchemaError>

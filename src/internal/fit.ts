@@ -8,11 +8,10 @@ import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
 import { holds, isAmbiguous } from "./ast.ts"
 import { copied } from "./canonical.ts"
-import { decoding, encoding } from "./codec.ts"
+import { type AnySchema, decoding, encoding } from "./codec.ts"
 import { freezeGiven, isFragile, seal } from "./freeze.ts"
 import { isSame } from "./same.ts"
 
-type AnySchema = Schema.ConstraintCodec<unknown, unknown> & Schema.Constraint
 type Fit = Result.Result<unknown, string>
 
 // ---------------------------------------------------------------------------

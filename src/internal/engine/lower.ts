@@ -66,7 +66,6 @@ export interface GraphOptions {
   readonly limits: Limits
   readonly retry: ReadonlyArray<Policy.Retry>
   readonly timeout: Policy.Timeout | undefined
-  readonly onError: ((error: unknown, input: unknown) => unknown) | undefined
 }
 
 export interface Subgraph {
@@ -320,7 +319,7 @@ const nodeOf = (
     retry: config?.retry ?? options.retry,
     timeout: config?.timeout ?? options.timeout,
     cache: config?.cache,
-    onError: config?.onError ?? (body._tag === "Run" ? options.onError : undefined),
+    onError: config?.onError,
     destinations: config?.destinations ?? []
   }
 }

@@ -253,8 +253,7 @@ export const graphOptions = (given: unknown): GraphOptions => {
       ...givenLimits(said)
     },
     retry: listOf<Policy.Retry>(said.retry),
-    timeout: said.timeout === undefined ? undefined : Policy.timeout(said.timeout as Policy.TimeoutInput),
-    onError: undefined
+    timeout: said.timeout === undefined ? undefined : Policy.timeout(said.timeout as Policy.TimeoutInput)
   }
 }
 
