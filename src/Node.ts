@@ -142,15 +142,15 @@ interface Options<I, E> {
  * @since 0.1.0
  */
 export const make: {
-  <const I extends AnySchema | State.Any, X, X2>(
+  <const I extends AnySchema | State.Any, X, Y, X2>(
     options: Options<I, Fail<X>> & {
-      readonly run: (input: InputOf<I>) => X
+      readonly run: ((input: InputOf<I>) => X) & ((input: InputOf<I>) => Y)
       readonly onError: (
-        error: NoInfer<Exclude<Fail<X>, Unhandled<Fail<X>>> | NodeTimeout>,
+        error: unknown extends X ? unknown : NoInfer<Exclude<Fail<X>, Unhandled<Fail<X>>> | NodeTimeout>,
         input: NoInfer<InputOf<I>>
       ) => X2
     }
-  ): Node<Effect.Effect<Out<X> | Out<X2>, Unhandled<Fail<X>> | Fail<X2>, Need<X> | Need<X2>> & Takes<InputOf<I>>>
+  ): Node<Effect.Effect<Out<Y> | Out<X2>, Unhandled<Fail<Y>> | Fail<X2>, Need<Y> | Need<X2>> & Takes<InputOf<I>>>
   <const I extends AnySchema | State.Any, X>(
     options: Options<I, Fail<X>> & { readonly run: (input: InputOf<I>) => X }
   ): Node<Effect.Effect<Out<X>, Fail<X>, Need<X>> & Takes<InputOf<I>>>

@@ -10,7 +10,7 @@ import { holds, isAmbiguous } from "./ast.ts"
 import { copied } from "./canonical.ts"
 import { type AnySchema, decoding, encoding } from "./codec.ts"
 import { freezeGiven, isFragile, seal } from "./freeze.ts"
-import { isSame } from "./same.ts"
+import { differenceOf, withoutUndefined } from "./same.ts"
 
 type Fit = Result.Result<unknown, string>
 
@@ -27,6 +27,8 @@ interface Live {
    * stored like another value.
    */
   readonly isOpen: boolean
+  /** Whether two members of a union may have the same stored form: then one may take a value for the other's, and drop a part of it. */
+  readonly isShared: boolean
   /** Of a list: the schema of its items, and what it asks of the list besides. */
   readonly list: { readonly item: AnySchema; readonly passes: (list: ReadonlyArray<unknown>) => boolean } | undefined
 }
@@ -49,19 +51,34 @@ const listOf = ({ ast }: AnySchema): Live["list"] => {
   return { item, passes: Schema.is(shell) }
 }
 
-const isNoPlainData = ({ _tag }: SchemaAST.AST): boolean =>
-  _tag === "Declaration" || _tag === "Any" || _tag === "Unknown" || _tag === "ObjectKeyword"
+const isNoPlainData = (part: SchemaAST.AST): boolean => {
+  switch (part._tag) {
+    case "Declaration":
+    case "Any":
+    case "Unknown":
+    case "ObjectKeyword":
+    case "Symbol":
+    case "UniqueSymbol":
+      return true
+    case "Objects":
+      // Any value but null and undefined is one of no keys.
+      return part.propertySignatures.length === 0 && part.indexSignatures.length === 0
+    default:
+      return false
+  }
+}
 
-const isOpen = (schema: AnySchema): boolean =>
-  holds(schema.ast, (part) => part.encoding !== undefined || isNoPlainData(part)) ||
-  holds(Schema.toEncoded(Schema.toCodecJson(schema)).ast, isAmbiguous)
+const isTransformed = (schema: AnySchema): boolean =>
+  holds(schema.ast, (part) => part.encoding !== undefined || isNoPlainData(part))
 
 const lives = new WeakMap<AnySchema, Live>()
 
 const liveOf = (schema: AnySchema): Live => {
   let live = lives.get(schema)
   if (live === undefined) {
-    lives.set(schema, live = { parse: parserOf(schema), isOpen: isOpen(schema), list: listOf(schema) })
+    const isShared = holds(Schema.toEncoded(Schema.toCodecJson(schema)).ast, isAmbiguous)
+    const isOpen = isShared || isTransformed(schema)
+    lives.set(schema, live = { parse: parserOf(schema), isOpen, isShared, list: listOf(schema) })
   }
   return live
 }
@@ -79,22 +96,32 @@ const guarded = (fit: () => Fit): Fit => {
 // Taking
 // ---------------------------------------------------------------------------
 
-/** A value as it reads back from its stored form. */
-const readBack = (schema: AnySchema, value: unknown): Fit => {
+const changed = (path: ReadonlyArray<string | number>): Fit => {
+  const where = path.length === 0 ? "" : ` at ${path.map((key) => `[${JSON.stringify(key)}]`).join("")}`
+  return Result.fail(`its stored form reads back as something else${where}: the schema has to tell them apart`)
+}
+
+/** A value as it reads back from its stored form, which has to be what was meant. */
+const readBack = (schema: AnySchema, value: unknown, meant: unknown): Fit => {
   const json = encoding(schema, value)
   if (Result.isFailure(json)) return Result.fail(`it has no stored form: ${json.failure}`)
   // Codecs hand on parts that are JSON already.
   const back = decoding(schema, copied(json.success))
   if (Result.isFailure(back)) return Result.fail(`its stored form cannot be read back: ${back.failure}`)
-  return isSame(value, back.success)
-    ? back
-    : Result.fail("its stored form reads back as something else: the schema has to tell them apart")
+  const difference = differenceOf(meant, back.success)
+  return difference === undefined ? back : changed(difference)
 }
 
 const take = (schema: AnySchema, value: unknown): Fit => {
-  const { isOpen, parse } = liveOf(schema)
+  const { isOpen, isShared, parse } = liveOf(schema)
   const own = parse(value)
-  return isOpen ? Result.flatMap(own, (fit) => readBack(schema, fit)) : own
+  if (!isOpen || Result.isFailure(own)) return own
+  const back = readBack(schema, own.success, isShared ? value : own.success)
+  if (Result.isSuccess(back)) return back
+  // A key that may be left out, and holds `undefined`, is left out: stored, it would be null.
+  const left = withoutUndefined(own.success)
+  const again = Result.flatMap(parse(left), (fit) => readBack(schema, fit, isShared ? withoutUndefined(value) : fit))
+  return Result.isSuccess(again) ? again : back
 }
 
 /** What a value is that enters from outside, frozen; or why it does not fit. It shares nothing with what was given that could change. */
@@ -114,9 +141,12 @@ const settleList = (
   const isSafe = !isFragile(before)
   const list: Array<unknown> = []
   const made: Array<unknown> = []
+  let known: Set<unknown> | undefined
+  const isKnown = (part: unknown): boolean =>
+    typeof part === "object" && part !== null && (known ??= new Set(before)).has(part)
   for (let index = 0; index < after.length; index++) {
     const part = after[index]
-    if (isSafe && index < before.length && before[index] === part) {
+    if (isSafe && ((index < before.length && before[index] === part) || isKnown(part))) {
       list.push(part)
       continue
     }

@@ -10,7 +10,7 @@ const isExotic = (value: object): boolean =>
   value instanceof Date || value instanceof Map || value instanceof Set || ArrayBuffer.isView(value) ||
   value instanceof ArrayBuffer || value instanceof URL || value instanceof RegExp
 
-/** Plain data, and instances of `Schema.Class`, are frozen. Effect's own values cannot be changed, but keep caches. */
+/** Plain data, and instances of `Schema.Class`, are frozen. Effect's own collections and values change nothing, but keep caches. */
 type Kind = "data" | "effect" | "foreign"
 
 const kinds = new WeakMap<object, Kind>()
@@ -24,10 +24,11 @@ const effectTypes: ReadonlyArray<string> = [
   "Exit",
   "HashMap",
   "HashSet",
-  "Option",
-  "Redacted",
-  "Result"
+  "Redacted"
 ].map((name) => `~effect/${name}`)
+
+/** Effect's values that are what they hold, and keep nothing else. */
+const plainTypes: ReadonlyArray<string> = ["~effect/Option", "~effect/Result"]
 
 const isSchemaClass = (prototype: object): boolean => {
   for (let at: object | null = prototype; at !== null; at = Object.getPrototypeOf(at) as object | null) {
@@ -37,7 +38,11 @@ const isSchemaClass = (prototype: object): boolean => {
 }
 
 const kindOfPrototype = (prototype: object): Kind =>
-  isSchemaClass(prototype) ? "data" : effectTypes.some((type) => type in prototype) ? "effect" : "foreign"
+  isSchemaClass(prototype) || plainTypes.some((type) => type in prototype)
+    ? "data"
+    : effectTypes.some((type) => type in prototype)
+    ? "effect"
+    : "foreign"
 
 const kindOf = (value: object): Kind => {
   const prototype = Object.getPrototypeOf(value) as object | null

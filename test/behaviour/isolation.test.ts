@@ -391,6 +391,73 @@ behaves(
     })
 )
 
+class Dog extends Schema.Class<Dog>("Dog")({ name: Schema.String }) {}
+class Cat extends Schema.Class<Cat>("Cat")({ name: Schema.String }) {}
+class Puppy extends Dog {}
+
+behaves(
+  "a member of a union takes no value for another's: nothing of it is dropped, and its class is its own",
+  () =>
+    Effect.gen(function*() {
+      const cases: ReadonlyArray<readonly [string, Channel.AnySchema, unknown]> = [
+        [
+          "a record of no key",
+          Schema.Union([Schema.Struct({ a: Schema.optionalKey(Schema.Int) }), Schema.Struct({ b: Schema.Int })]),
+          { b: 2 }
+        ],
+        [
+          "fewer keys",
+          Schema.Union([Schema.Struct({ a: Schema.Int }), Schema.Struct({ a: Schema.Int, b: Schema.Int })]),
+          { a: 1, b: 2 }
+        ],
+        ["another class", Schema.Union([Dog, Cat]), new Cat({ name: "x" })],
+        ["a subclass", Dog, new Puppy({ name: "x" })],
+        ["a symbol", Schema.Symbol, Symbol("local")],
+        ["a map for a record of no keys", Schema.Struct({}), new Map()]
+      ]
+      for (const [name, schema, value] of cases) {
+        class S extends State.make({ list: Channel.append(schema) }) {}
+        const graph = StateGraph.make("g", StateGraph.nodes(S, { a: () => ({ list: [value] }) }), { start: "a" })
+        const error = yield* Effect.flip(graph.invoke({}))
+        assert.deepInclude(error, { _tag: "InvalidUpdate", reason: "InvalidValue", channel: "list" }, name)
+      }
+      class S extends State.make({ pets: Channel.append(Schema.Union([Dog, Schema.String])) }) {}
+      const graph = StateGraph.make("g", StateGraph.nodes(S, { a: () => ({ pets: [new Dog({ name: "x" }), "y"] }) }), {
+        start: "a"
+      })
+      assert.instanceOf((yield* graph.thread("t").invoke({})).pets[0], Dog)
+      const bad = StateGraph.make("g", StateGraph.nodes(S, { a: () => ({ pets: ["y", new Puppy({ name: "x" })] }) }), {
+        start: "a"
+      })
+      assert.include((yield* Effect.flip(bad.invoke({}))).message, "something else at [1]")
+    })
+)
+
+behaves("a key that may be left out and holds undefined is left out", () =>
+  Effect.gen(function*() {
+    const Message = Schema.Struct({
+      role: Schema.Literals(["user", "ai"]),
+      name: Schema.optional(Schema.NullOr(Schema.String)),
+      extra: Schema.optional(Schema.Json)
+    })
+    class S extends State.make({ messages: Channel.append(Message) }) {}
+    const graph = StateGraph.make(
+      "g",
+      StateGraph.nodes(S, {
+        a: () => ({
+          messages: [
+            { role: "user" as const, name: undefined, extra: undefined },
+            { role: "ai" as const, name: null }
+          ]
+        })
+      }),
+      { start: "a" }
+    )
+    const messages = [{ role: "user" }, { role: "ai", name: null }] as const
+    assert.deepStrictEqual(yield* graph.thread("t").invoke({}), { messages })
+    assert.deepStrictEqual((yield* graph.thread("t").state()).values, { messages })
+  }))
+
 behaves("a value of a recursive schema enters, however the schema makes its parts", () =>
   Effect.gen(function*() {
     interface Tree {

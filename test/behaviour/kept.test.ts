@@ -1,7 +1,8 @@
 /** Graphs that keep their state from call to call, and ask. */
 import { assert } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { Channel, Interrupt, State, StateGraph } from "superstep"
+import { Channel, END, Interrupt, State, StateGraph } from "superstep"
+import { paused } from "./Pauses.ts"
 import { behaves } from "./Savers.ts"
 
 class Ask extends Interrupt.make("Ask", { payload: Schema.String, answer: Schema.String }) {}
@@ -98,3 +99,211 @@ behaves(
       ])
     })
 )
+
+// ---------------------------------------------------------------------------
+// What is dropped, and what is called from elsewhere
+// ---------------------------------------------------------------------------
+
+class Words extends State.make({ log: Channel.append(Schema.String) }) {}
+class Got extends State.make({
+  n: Channel.lastValue(Schema.Int, { initial: () => 0 }),
+  got: Channel.append(Schema.String)
+}) {}
+class Question extends Interrupt.make("Question", { payload: Schema.String, answer: Schema.String }) {}
+
+const everyDurability = ["sync", "async", "exit"] as const
+
+behaves(
+  "L11 an answer of work that was dropped is not given to the work that takes its place",
+  () =>
+    Effect.gen(function*() {
+      for (const durability of everyDurability) {
+        const called = StateGraph.make(
+          "called",
+          StateGraph.nodes(Words, {
+            one: () => ({ log: ["one"] }),
+            ask: () => Effect.map(Question.ask("inner?"), (answer) => ({ log: [`inner ${answer}`] }))
+          }),
+          { start: "one", edges: { one: "ask" } }
+        )
+        const kept = StateGraph.make(
+          "kept",
+          StateGraph.nodes(Words, {
+            k: Effect.fnUntraced(function*() {
+              const { log } = yield* called.call({})
+              return { log: [...log, `outer ${yield* Question.ask("outer?")}`] }
+            })
+          }),
+          { start: "k" },
+          { persistence: "thread" }
+        )
+        const graph = StateGraph.make(
+          "root",
+          StateGraph.nodes(Got, { r: () => Effect.map(kept.call({}), ({ log }) => ({ got: [log.join(",")] })) }),
+          { start: "r" }
+        )
+        const thread = graph.thread(durability)
+        const answer = (text: string) => thread.resume(Question.reply(text), { durability })
+        yield* paused(thread.invoke({}, { durability }))
+        yield* paused(answer("A"))
+        yield* answer("A")
+        yield* paused(thread.invoke({}, { durability }))
+        yield* paused(answer("OLD"))
+        yield* paused(thread.invoke({}, { durability, pending: "discard" }))
+        yield* paused(answer("NEW"))
+        const { got } = yield* answer("NEW")
+        assert.strictEqual(got[1], "one,inner A,outer A,one,inner NEW,outer NEW", durability)
+      }
+    })
+)
+
+behaves("L14 a run that takes the place of a failed one is no other runner to it", () =>
+  Effect.gen(function*() {
+    for (const durability of everyDurability) {
+      let thoughts = 0
+      let isDown = false
+      const kept = StateGraph.make(
+        "kept",
+        StateGraph.nodes(Words, {
+          think: () => ({ log: [`thought ${++thoughts}`] }),
+          send: () => isDown ? Effect.fail("down") : Effect.succeed({ log: ["sent"] })
+        }),
+        { start: "think", edges: { think: "send" } },
+        { persistence: "thread" }
+      )
+      const graph = StateGraph.make(
+        "root",
+        StateGraph.nodes(Got, { r: () => Effect.map(kept.call({}), ({ log }) => ({ got: [log.join(",")] })) }),
+        { start: "r" }
+      )
+      const thread = graph.thread(durability)
+      yield* thread.invoke({}, { durability })
+      isDown = true
+      yield* Effect.flip(thread.invoke({}, { durability }))
+      isDown = false
+      const { got } = yield* thread.invoke({}, { durability, pending: "discard" })
+      assert.strictEqual(got[1], "thought 1,sent,thought 3,sent", durability)
+    }
+  }))
+
+behaves(
+  "L9 a kept graph in a kept graph that did not call it for a while goes on where it was",
+  () =>
+    Effect.gen(function*() {
+      for (const durability of everyDurability) {
+        class Counted extends State.make({
+          n: Channel.lastValue(Schema.Int, { initial: () => 0 }),
+          log: Channel.append(Schema.String)
+        }) {}
+        const inner = StateGraph.make(
+          "inner",
+          StateGraph.nodes(Counted, { i: ({ log }) => ({ log: [`i${log.length}`] }) }),
+          { start: "i" },
+          { persistence: "thread" }
+        )
+        const outer = StateGraph.make(
+          "outer",
+          StateGraph.nodes(Counted, {
+            o: ({ n }) =>
+              n === 1 ? Effect.succeed({ log: ["skip"] }) : Effect.map(inner.call({}), ({ log }) => ({ log }))
+          }),
+          { start: "o" },
+          { persistence: "thread" }
+        )
+        const graph = StateGraph.make(
+          "root",
+          StateGraph.nodes(Got, {
+            r: ({ n }) => Effect.map(outer.call({ n }), ({ log }) => ({ n: n + 1, got: [log.join(",")] }))
+          }),
+          { start: "r", edges: { r: StateGraph.route(["r", END], ({ n }) => n < 3 ? "r" : END) } }
+        )
+        const thread = graph.thread(durability)
+        const first = ["i0", "i0,skip", "i0,skip,i0,i1"]
+        assert.deepStrictEqual((yield* thread.invoke({}, { durability })).got, first, durability)
+        const { got } = yield* thread.invoke({ n: 2 }, { durability })
+        assert.strictEqual(got[3], "i0,skip,i0,i1,i0,i1,i2", durability)
+      }
+    })
+)
+
+behaves("L9 a graph that is kept from now on begins where nothing of it was kept before", () =>
+  Effect.gen(function*() {
+    const app = (persistence: "call" | "thread") => {
+      const inner = StateGraph.make(
+        "inner",
+        StateGraph.nodes(Words, { i: ({ log }) => ({ log: [`i${log.length}`] }) }),
+        {
+          start: "i"
+        },
+        { persistence }
+      )
+      return StateGraph.make(
+        "root",
+        StateGraph.nodes(Got, { r: () => Effect.map(inner.call({}), ({ log }) => ({ got: [log.join(",")] })) }),
+        { start: "r" }
+      ).thread("t")
+    }
+    yield* app("call").invoke({}, { durability: "exit" })
+    assert.deepStrictEqual((yield* app("thread").invoke({}, { durability: "exit" })).got, ["i0", "i0"])
+    assert.deepStrictEqual((yield* app("thread").invoke({}, { durability: "sync" })).got, ["i0", "i0", "i0,i1"])
+  }))
+
+behaves(
+  "L16 a call that was refused for its input is no call: the next one under its key goes on",
+  () =>
+    Effect.gen(function*() {
+      for (const durability of everyDurability) {
+        class Needs extends State.make({ n: Schema.Int, log: Channel.append(Schema.String) }) {}
+        const inner = StateGraph.make(
+          "inner",
+          StateGraph.nodes(Needs, { i: ({ log }) => ({ log: [`i${log.length}`] }) }),
+          {
+            start: "i"
+          },
+          { persistence: "thread" }
+        )
+        const graph = StateGraph.make(
+          "root",
+          StateGraph.nodes(Got, {
+            r: Effect.fnUntraced(function*({ n }) {
+              yield* Effect.exit(inner.call({ n: "x" as never }, { key: "k" }))
+              const { log } = yield* inner.call({ n }, { key: "k" })
+              return { n: n + 1, got: [log.join(",")] }
+            })
+          }),
+          { start: "r", edges: { r: StateGraph.route(["r", END], ({ n }) => n < 3 ? "r" : END) } }
+        )
+        const { got } = yield* graph.thread(durability).invoke({}, { durability })
+        assert.deepStrictEqual(got, ["i0", "i0,i1", "i0,i1,i2"], durability)
+      }
+    })
+)
+
+behaves("Law15 ids do not tell which of two calls was faster", () =>
+  Effect.gen(function*() {
+    const ids: Array<string> = []
+    for (const slow of ["x", "y"]) {
+      const inner = StateGraph.make(
+        "inner",
+        StateGraph.nodes(Words, {
+          i: ({ log }) => Effect.as(Effect.sleep(log[0] === slow ? 20 : 0), { log: ["done"] })
+        }),
+        { start: "i" }
+      )
+      const graph = StateGraph.make(
+        "root",
+        StateGraph.nodes(Got, {
+          r: () =>
+            Effect.as(
+              Effect.forEach(["x", "y"], (key) => inner.call({ log: [key] }, { key }), { concurrency: 2 }),
+              { got: ["both"] }
+            )
+        }),
+        { start: "r" }
+      )
+      const thread = graph.thread(slow)
+      yield* thread.invoke({})
+      ids.push((yield* thread.state()).checkpoint)
+    }
+    assert.strictEqual(ids[0], ids[1])
+  }))

@@ -407,6 +407,16 @@ describe("inputs", () => {
       assert.strictEqual((yield* failureOf(thread.state()))?._tag, "UnknownThread")
     }))
 
+  behaves("metadata that is too deep to be stored is refused", () =>
+    Effect.gen(function*() {
+      let deep: unknown = 1
+      for (let depth = 0; depth < 20_000; depth++) deep = [deep]
+      const thread = plain.thread("t")
+      const error = yield* failureOf(thread.invoke({ total: 1 }, { metadata: { deep } as never }))
+      assert.strictEqual(error?._tag, "InvalidArgument")
+      assert.strictEqual((yield* failureOf(thread.state()))?._tag, "UnknownThread")
+    }))
+
   behaves("what cannot be stored opens no branch", () =>
     Effect.gen(function*() {
       const thread = plain.thread("t") as any

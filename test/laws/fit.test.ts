@@ -3,8 +3,10 @@ import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import { decoding, encoding } from "../../src/internal/codec.ts"
 import { settling, taking } from "../../src/internal/fit.ts"
-import { isSame } from "../../src/internal/same.ts"
+import { differenceOf } from "../../src/internal/same.ts"
 import { runs } from "./budget.ts"
+
+const isSame = (a: unknown, b: unknown): boolean => differenceOf(a, b) === undefined
 
 const isPositiveZero = Schema.makeFilter((n: number) => !Object.is(n, -0))
 const Int = Schema.Int.check(isPositiveZero)

@@ -534,7 +534,7 @@ const nestedSession: (
     // In durability `exit`: where this run has left it.
     const live = thread.unstored.at(key)
     if (live !== undefined) {
-      live.isAtHead = live.place.id !== undefined
+      live.isAtHead = live.isBegun
       return live
     }
     // A task that never ran before has no graph inside it that was stored.

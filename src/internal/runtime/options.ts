@@ -178,11 +178,17 @@ const reading = <A>(argument: string, read: () => Told<A>): Told<A> => {
   }
 }
 
+/** What is stored of it has to become text: it may be too deep for that. */
+const storable = <A>(said: A): A => {
+  if (typeof said === "object" && said !== null && "metadata" in said) JSON.stringify(said.metadata)
+  return said
+}
+
 /** What a call was told, as a plain record of what it may be told. */
 export const told = <S extends Schema.Decoder<unknown>>(schema: S, given: unknown): Told<S["Type"]> =>
   reading("options", () => {
     const exit = Schema.decodeUnknownExit(schema, { reportInput: true })(given === undefined ? {} : given)
-    if (Exit.isSuccess(exit)) return Result.succeed(exit.value)
+    if (Exit.isSuccess(exit)) return Result.succeed(storable(exit.value))
     const error = Cause.squash(exit.cause)
     if (!Schema.isSchemaError(error)) throw error
     const { message, path = [] } = issuesOf(error.issue).issues[0]!

@@ -224,9 +224,13 @@ export interface Step {
 
 /** In durability `exit`: the graphs inside tasks, which are stored with the root, all at once. */
 export class Unstored {
-  readonly #sessions = new Map<string, Session>()
+  #sessions = new Map<string, Session>()
   readonly #lock = Semaphore.makeUnsafe(1)
   #root: Session | undefined = undefined
+  /** How many graphs there may be before those that are of no use are looked for. */
+  #limit = 64
+  /** Checkpoints that graphs which are not kept came to, and that are stored nowhere. */
+  readonly #forgotten = new Set<string>()
 
   /** Notes a graph that begins, or goes on. */
   begun(session: Session): void {
@@ -245,22 +249,37 @@ export class Unstored {
     return [...this.#sessions.values()].find((session) => session.namespace === namespace && session.place.id === id)
   }
 
-  /** A graph has moved on: of the graphs inside its tasks only those that are kept are still of use. */
-  moved(around: Session): void {
-    for (const [key, session] of this.#sessions) {
-      if (session.around !== around.key) continue
-      if (session.isKept && around.place.graphs.get(session.namespace) === session.place.id) continue
-      this.#sessions.delete(key)
-      this.#drop(session)
-    }
+  /** A graph has moved on: graphs inside its finished tasks may be of no more use. */
+  moved(session: Session): void {
+    if (this.#root === undefined || this.#sessions.size === 0) return
+    if (session === this.#root || this.#sessions.size > this.#limit) this.#collect(this.#root)
   }
 
-  #drop(around: Session): void {
-    for (const [key, session] of this.#sessions) {
-      if (session.around !== around.key) continue
-      this.#sessions.delete(key)
-      this.#drop(session)
+  /** Keeps the graphs inside unfinished tasks, and those that are kept, wherever they were called. */
+  #collect(root: Session): void {
+    const inside = Map.groupBy(this.#sessions.values(), (session) => JSON.stringify([session.around, session.startedFrom]))
+    const standing = new Map([...this.#sessions.values()].map((session) => [standingAt(session), session]))
+    const used = new Map<string, Session>()
+    const visit = (around: Session): void => {
+      const unfinished = inside.get(JSON.stringify([around.key, around.id])) ?? []
+      const kept = [...around.place.graphs].flatMap(([namespace, id]) => standing.get(JSON.stringify([namespace, id])) ?? [])
+      for (const session of [...unfinished, ...kept.filter(({ isKept }) => isKept)]) {
+        if (used.has(session.key)) continue
+        used.set(session.key, session)
+        visit(session)
+      }
     }
+    visit(root)
+    for (const [key, { isStored, place }] of this.#sessions) {
+      if (!used.has(key) && place.id !== undefined && !isStored) this.#forgotten.add(place.id)
+    }
+    this.#sessions = used
+    this.#limit = 2 * used.size + 64
+  }
+
+  /** What can be read of the graphs inside finished tasks. */
+  readable(graphs: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
+    return this.#forgotten.size === 0 ? graphs : new Map([...graphs].filter(([, id]) => !this.#forgotten.has(id)))
   }
 
   /** Stores everything, one call after the other. */
@@ -292,6 +311,8 @@ export class Unstored {
 /** Of a state that is stored whole, from wherever it came. */
 export const wholeState = { writesLength: 0, finished: 0, isInput: false }
 
+const standingAt = ({ namespace, place }: Session): string => JSON.stringify([namespace, place.id])
+
 export class Session {
   readonly run: ThreadRun
   readonly program: Program
@@ -307,6 +328,10 @@ export class Session {
   isAtHead: boolean
   /** Names the head of the graph around it. */
   readonly around: string | undefined
+  /** The checkpoint of the graph around it that its task started from. */
+  readonly startedFrom: string | undefined
+  /** Whether nothing has been done here yet: the next checkpoint is the first of this place. */
+  #isFresh: boolean
   place: Place
   /** The head as it is stored. */
   #stored: string | undefined
@@ -352,6 +377,8 @@ export class Session {
     this.isAtHead = options.isAtHead
     this.place = options.place
     this.around = options.around
+    this.startedFrom = options.inside?.[0]
+    this.#isFresh = !options.isAtHead
     this.#stored = "parent" in options ? options.parent : options.place.id
     this.#expected = options.isAtHead ? options.place.id : undefined
     for (const id of options.place.records.keys()) this.#storedTasks.set(id, options.place.revisions.get(id) ?? 0)
@@ -451,6 +478,11 @@ export class Session {
     return error
   }
 
+  /** Whether something has been done here. */
+  get isBegun(): boolean {
+    return !this.#isFresh
+  }
+
   /** The newest checkpoint that is stored. */
   get stored(): string | undefined {
     return this.#stored
@@ -498,6 +530,7 @@ export class Session {
     const id = this.#idOf(step, rows.success, step.isWhole ? encoded.success.data : "")
     this.place = { ...after, id, chain: encoded.success.chain }
     this.#source = step.source
+    this.#isFresh = false
     this.run.unstored.moved(this)
     // Beside a checkpoint that is not stored, nothing can stand.
     const fresh = before.id === undefined || this.#expected === undefined
@@ -561,6 +594,8 @@ export class Session {
     return hashAll([
       this.namespace,
       String(branch),
+      // What a kept graph does in one task is not what it does in another, although it starts from the same.
+      ...(this.isNested && this.#isFresh ? [this.seed] : []),
       this.id,
       this.program.fingerprint,
       step.source,
@@ -620,6 +655,7 @@ export class Session {
 
   /** Begins a call of a nested graph with an input. */
   begin(origin: string): void {
+    this.#isFresh = true
     this.place = { ...this.place, origin, up: [], records: new Map() }
     this.#storedTasks.clear()
   }
@@ -640,7 +676,8 @@ export class Session {
   unstoredMove(createdMillis: number): Result.Result<Move | undefined, CheckpointError> {
     const { id } = this.place
     if (id === undefined || this.isStored) return Result.succeed(undefined)
-    const encoded = encodeCheckpoint(this.program, undefined, this.place, wholeState)
+    const place = { ...this.place, graphs: this.run.unstored.readable(this.place.graphs) }
+    const encoded = encodeCheckpoint(this.program, undefined, place, wholeState)
     if (Result.isFailure(encoded)) return Result.fail(this.#fail(encoded.failure))
     this.place = { ...this.place, chain: encoded.success.chain }
     return Result.map(this.#encodeAll(id, this.place.records), (rows) => {

@@ -562,10 +562,13 @@ const checked = (run: GraphRun, task: Task, outcome: Outcome, isHandled: boolean
 const outcomeOf = (run: GraphRun, task: Task, tried: Handled, handUp: HandUp): Outcome =>
   checked(run, task, endOf(run, task, tried, handUp), tried.isHandled)
 
+/** In the order of their places, whichever was done first. */
+const graphsOf = ({ graphs }: Attempt): Graphs => [...graphs].sort(([a], [b]) => a < b ? -1 : 1)
+
 const endOf = (run: GraphRun, task: Task, { attempt, attempted, isHandled }: Handled, handUp: HandUp): Outcome => {
   switch (attempted._tag) {
     case "Returned":
-      return done(run, task, attempted.value, [...attempt.graphs], isHandled)
+      return done(run, task, attempted.value, graphsOf(attempt), isHandled)
     case "Error":
       return failed(attempted.cause)
     case "Ended":
@@ -575,7 +578,7 @@ const endOf = (run: GraphRun, task: Task, { attempt, attempted, isHandled }: Han
       if (exit._tag === "Paused" || exit._tag === "Stopped") return exit
       const commands = exit._tag === "Parent" ? exit.commands : []
       const output = [...handUp(run.program, exit), ...commands]
-      return done(run, task, output.length === 1 ? output[0] : output, [...attempt.graphs], false)
+      return done(run, task, output.length === 1 ? output[0] : output, graphsOf(attempt), false)
     }
   }
 }
