@@ -146,7 +146,7 @@ export const make: {
     options: Options<I, Fail<X>> & {
       readonly run: ((input: InputOf<I>) => X) & ((input: InputOf<I>) => Y)
       readonly onError: (
-        error: unknown extends X ? unknown : NoInfer<Exclude<Fail<X>, Unhandled<Fail<X>>> | NodeTimeout>,
+        error: NoInfer<Handled<X>>,
         input: NoInfer<InputOf<I>>
       ) => X2
     }
@@ -173,6 +173,13 @@ export const make: {
   }
   return Object.assign((input: unknown) => run(input), { [TypeId]: TypeId, options: config }) as never
 }
+
+/**
+ * What a handler gets. Where TypeScript asks for it before it has inferred `run`, as it does for functions that other functions make
+ * (`Effect.fn`), there is no type to give: `make` infers such a `run` once more, for the type of the node.
+ */
+type Handled<X> = unknown extends X ? State.Problem<NotInferred> : Exclude<Fail<X>, Unhandled<Fail<X>>> | NodeTimeout
+type NotInferred = "the error is not inferred from this `run`: annotate the parameter of onError, or write run: (input) => f(input)"
 
 /** Pauses and commands for the parent, also those of graphs that the node calls, are no errors: no handler gets them. */
 type Unhandled<E> = Extract<E, { readonly _tag: "InterruptRequest" | "ParentCommand" | "Steering" }>

@@ -181,3 +181,46 @@ behaves(
       }
     })
 )
+
+behaves("a thread that is deleted while it is opened stands where it stands then", () =>
+  Effect.gen(function*() {
+    const saver = yield* Checkpointer.Checkpointer
+    const thread = asking().thread("t")
+    yield* paused(thread.invoke({}))
+    const deleting = Checkpointer.Checkpointer.of({
+      ...saver,
+      get: (...at) => Effect.andThen(saver.deleteThread("t"), saver.get(...at))
+    })
+    const error = yield* Effect.flip(Effect.provideService(thread.state(), Checkpointer.Checkpointer, deleting))
+    assert.strictEqual(error._tag, "UnknownThread")
+    yield* paused(thread.invoke({}))
+    yield* paused(Effect.provideService(thread.invoke({}, { pending: "discard" }), Checkpointer.Checkpointer, deleting))
+    assert.strictEqual((yield* thread.state()).step, 0)
+  }))
+
+behaves(
+  "a run whose thread is deleted before it calls a kept graph says so, in every durability",
+  () =>
+    Effect.gen(function*() {
+      const saver = yield* Checkpointer.Checkpointer
+      for (const durability of durabilities) {
+        let isDeleting = false
+        const kept = StateGraph.make("kept", StateGraph.nodes(Log, { k: () => ({ log: ["k"] }) }), { start: "k" }, {
+          persistence: "thread"
+        })
+        const graph = StateGraph.make(
+          "calls",
+          StateGraph.nodes(Log, {
+            first: () => isDeleting ? Effect.as(Effect.orDie(saver.deleteThread("t")), {}) : Effect.succeed({}),
+            second: () => Effect.as(kept.call({}), { log: ["called"] })
+          }),
+          { start: "first", edges: { first: "second" } }
+        )
+        yield* graph.thread("t").invoke({}, { durability })
+        isDeleting = true
+        const error = yield* Effect.flip(graph.thread("t").invoke({}, { durability }))
+        assert.strictEqual(error._tag, "ThreadDeleted", durability)
+        assert.deepStrictEqual(yield* saver.threads, [], durability)
+      }
+    })
+)

@@ -20,7 +20,8 @@ import {
   NodeTimeout,
   RecursionLimit,
   ReplayMismatch,
-  StalledJoin
+  StalledJoin,
+  ThreadDeleted
 } from "../../GraphError.ts"
 import { canonical } from "../canonical.ts"
 import { applyWrites, type TaskWrites } from "../engine/apply.ts"
@@ -32,7 +33,7 @@ import { INPUT_NODE, type Program } from "../engine/program.ts"
 import { emptyPlace, encodeWrites, type Graphs, handedUp, type Place, type TaskRecord } from "../engine/stored.ts"
 import { inputWrites, updateOf, type Write } from "../engine/writes.ts"
 import { offerTraced, wants } from "./events.ts"
-import { type Inside, isFault, load, placeKey, Session, type ThreadRun } from "./session.ts"
+import { type Inside, isAlive, isFault, load, placeKey, Session, type ThreadRun } from "./session.ts"
 import { announce, askedOf, execute, failureOf, type Outcomes, recordOf, report } from "./superstep.ts"
 import {
   type Erased,
@@ -498,23 +499,17 @@ export const feed: (run: GraphRun, input: unknown) => Erased<void> = Effect.fnUn
 // ---------------------------------------------------------------------------
 
 /** A checkpoint of a graph inside a task, which has to be there. */
-const loadInside = (
-  thread: ThreadRun,
-  program: Program,
-  namespace: string,
-  id: string
-): Effect.Effect<Place, CheckpointError> =>
-  Effect.flatMap(load(thread, program, namespace, id), (found) =>
-    found._tag === "Some"
-      ? Effect.succeed(found.value.place)
-      : Effect.fail(
-        new CheckpointError({
-          reason: "Decode",
-          thread: thread.thread,
-          checkpoint: id,
-          detail: `the checkpoint of the graph at "${namespace}" is missing`
-        })
-      ))
+const loadInside: (thread: ThreadRun, program: Program, namespace: string, id: string) => Effect.Effect<
+  Place,
+  CheckpointError | ThreadDeleted
+> = Effect.fnUntraced(function*(run: ThreadRun, program: Program, namespace: string, id: string) {
+  const { life, saver, thread } = run
+  const found = yield* load(run, program, namespace, id)
+  if (found._tag === "Some") return found.value.place
+  if (!(yield* isAlive(saver, thread, life))) return yield* new ThreadDeleted({ thread })
+  const detail = `the checkpoint of the graph at "${namespace}" is missing`
+  return yield* new CheckpointError({ reason: "Decode", thread, checkpoint: id, detail })
+})
 
 const nestedSession: (
   run: GraphRun,

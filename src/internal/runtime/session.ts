@@ -208,6 +208,14 @@ export const load = (
     )
   })
 
+/** Whether the thread is the one that it was. */
+export const isAlive = (
+  saver: CheckpointerShape,
+  thread: string,
+  life: string | undefined
+): Effect.Effect<boolean, CheckpointError> =>
+  Effect.map(saver.head(thread, ""), (head) => Option.getOrUndefined(head)?.life === life)
+
 /** What a commit leads to. */
 export interface Step {
   readonly source: Source

@@ -41,6 +41,7 @@ import { drive, makeRun, type RootOptions, withinTime } from "./root.ts"
 import {
   Commits,
   type Durability,
+  isAlive,
   load,
   metadataOf,
   noting,
@@ -122,7 +123,13 @@ export const open: (program: Program, thread: string, from: string | undefined) 
   }
   const id = from ?? head.id
   const found = Option.getOrUndefined(yield* load({ saver, thread }, program, "", id))
-  if (found === undefined) return yield* new UnknownCheckpoint({ thread, checkpoint: id, path: [] })
+  if (found === undefined) {
+    // Deleted between the two readings, the thread stands where it stands now.
+    const isDeleted = from === undefined && !(yield* isAlive(saver, thread, head.life))
+    return isDeleted
+      ? yield* open(program, thread, from)
+      : yield* new UnknownCheckpoint({ thread, checkpoint: id, path: [] })
+  }
   const { place, row } = found
   const at = { saver, thread, program, stored: place, row, life: head.life }
   if (id === head.id) return { ...at, place, branch: head.branch, isHead: true }
