@@ -136,25 +136,18 @@ interface Options<I, E> {
 
 /**
  * Makes a node. `run` gives an Effect of an update, or the update itself. With `onError`, a typed failure that no retry is left for is handed to it, with the input; what it returns
- * stands for the node's output, but the node's own edges do not fire: it routes with a `Command`.
+ * stands for the node's output, but the node's own edges do not fire: it routes with a `Command`. TypeScript infers the parameter of
+ * `onError` where `run` is a function literal; where `run` is made by another function, as by `Effect.fn`, annotate it.
  *
  * @category constructors
  * @since 0.1.0
  */
-export const make: {
-  <const I extends AnySchema | State.Any, X, Y, X2>(
-    options: Options<I, Fail<X>> & {
-      readonly run: ((input: InputOf<I>) => X) & ((input: InputOf<I>) => Y)
-      readonly onError: (
-        error: NoInfer<Handled<X>>,
-        input: NoInfer<InputOf<I>>
-      ) => X2
-    }
-  ): Node<Effect.Effect<Out<Y> | Out<X2>, Unhandled<Fail<Y>> | Fail<X2>, Need<Y> | Need<X2>> & Takes<InputOf<I>>>
-  <const I extends AnySchema | State.Any, X>(
-    options: Options<I, Fail<X>> & { readonly run: (input: InputOf<I>) => X }
-  ): Node<Effect.Effect<Out<X>, Fail<X>, Need<X>> & Takes<InputOf<I>>>
-} = (
+export const make: <const I extends AnySchema | State.Any, X, X2 = NoHandler, E = Handled<X>>(
+  options: Options<I, Fail<X>> & {
+    readonly run: (input: InputOf<I>) => X
+    readonly onError?: ((error: E, input: NoInfer<InputOf<I>>) => X2) & NoInfer<CheckHandler<X, E>>
+  }
+) => Node<EffectOf<X, X2> & Takes<InputOf<I>>> = (
   options: Options<AnySchema | State.Any, never> & {
     readonly run: (input: never) => unknown
     readonly onError?: (error: never, input: never) => unknown
@@ -174,12 +167,27 @@ export const make: {
   return Object.assign((input: unknown) => run(input), { [TypeId]: TypeId, options: config }) as never
 }
 
-/**
- * What a handler gets. Where TypeScript asks for it before it has inferred `run`, as it does for functions that other functions make
- * (`Effect.fn`), there is no type to give: `make` infers such a `run` once more, for the type of the node.
- */
+/** Stands for what a handler returns where there is none. */
+interface NoHandler {
+  readonly "~noHandler": true
+}
+type IsHandled<X2> = [X2] extends [NoHandler] ? [NoHandler] extends [X2] ? false : true : true
+
+type EffectOf<X, X2> = IsHandled<X2> extends true
+  ? Effect.Effect<Out<X> | Out<X2>, Unhandled<Fail<X>> | Fail<X2>, Need<X> | Need<X2>>
+  : Effect.Effect<Out<X>, Fail<X>, Need<X>>
+
+/** Said in place of the error where TypeScript asks for the parameter of a handler before it has inferred `run`. */
+type NotInferred =
+  "the error is not inferred where another function makes `run`: annotate the parameter of onError, or write run: (input) => f(input)"
+
+// The default of a type parameter, so that `X` stays open: it is inferred to its end where the handler came too early.
 type Handled<X> = unknown extends X ? State.Problem<NotInferred> : Exclude<Fail<X>, Unhandled<Fail<X>>> | NodeTimeout
-type NotInferred = "the error is not inferred from this `run`: annotate the parameter of onError, or write run: (input) => f(input)"
+
+type CheckHandler<X, E> = unknown extends X ? unknown
+  : [E] extends [State.Problem<NotInferred>] ? unknown
+  : [Handled<X>] extends [E] ? unknown
+  : State.Problem<"onError takes another error than `run` fails with">
 
 /** Pauses and commands for the parent, also those of graphs that the node calls, are no errors: no handler gets them. */
 type Unhandled<E> = Extract<E, { readonly _tag: "InterruptRequest" | "ParentCommand" | "Steering" }>

@@ -106,8 +106,27 @@ type IsPromise<A> = [A] extends [never] ? false : [A] extends [Promise<any>] ? u
 // A body that TypeScript has not inferred, because of an error in another node, is left alone.
 type Check<S extends State.Any, O, K extends keyof O> = unknown extends O[K] ? unknown
   : O[K] extends Sub<infer Up> ? CheckSub<S, O, K, Up>
-  : IsPromise<Out<O[K]>> extends true ?
-    State.Problem<`node "${K & string}" returns a Promise; wrap it in Effect.promise or Effect.tryPromise`>
+  : IsUnknown<Out<O[K]>> extends true ? State.Problem<UnknownText<K>>
+  : [ProblemOf<Fail<O[K]>>] extends [never] ? CheckOut<S, O, K>
+  : ProblemOf<Fail<O[K]>>
+
+/** Where another function makes `run`, as `Effect.fn` does, a policy that reads the error first leaves it without a type. */
+type UnknownText<K> = `node "${
+  & K
+  & string}" gives a value of type unknown: give it a type, or annotate the parameters of its policies`
+
+type IsUnknown<A> = unknown extends A ? [keyof A] extends [never] ? true : false : false
+
+/** A failure that is no type but says why there is none. */
+type ProblemOf<E> = unknown extends E ? never : Extract<E, State.Problem<any>>
+
+/** Said where the graph is made: until then a body of type unknown may be one that is not inferred yet. */
+type CheckKnown<O> = [UnknownBodies<O>] extends [never] ? unknown
+  : State.Problem<UnknownText<UnknownBodies<O>>>
+type UnknownBodies<O> = { [K in keyof O & string]: IsUnknown<O[K]> extends true ? K : never }[keyof O & string]
+
+type CheckOut<S extends State.Any, O, K extends keyof O> = IsPromise<Out<O[K]>> extends true ?
+  State.Problem<`node "${K & string}" returns a Promise; wrap it in Effect.promise or Effect.tryPromise`>
   : O[K] extends Effect.Effect<any, any, any> | object | void | null ? CheckBoth<S, O, K, Written<O[K]>, Gone<O[K]>>
   : State.Problem<`node "${K & string}" returns neither an Effect nor an update`>
 
@@ -500,7 +519,7 @@ const callInside = (
 export const make = <S extends State.Any, O, const F extends FlowOf<S, O>>(
   name: string,
   nodes: Nodes<S, O>,
-  flow: F & NoInfer<CheckFlow<S, O, F>>,
+  flow: F & NoInfer<CheckFlow<S, O, F>> & NoInfer<CheckKnown<O>>,
   options?: Options<NoInfer<Node.FailureOf<ErrorOf<O[keyof O]>>>>
 ): GraphOf<S, O> => {
   const { bodies, state } = nodes

@@ -8,6 +8,7 @@ import {
   type GraphError,
   Interrupt,
   Node,
+  type Running,
   Send,
   State,
   StateGraph
@@ -221,5 +222,110 @@ describe("error handlers", () => {
       { start: "a" }
     )
     expectTypeOf(handled.invoke({ total: 1 })).toEqualTypeOf<Effect.Effect<DemoType, Late | GraphError.EngineError>>()
+  })
+
+  type Handled = Broken | GraphError.NodeTimeout
+  function* asks(s: DemoType) {
+    const db = yield* Db
+    if (!(yield* Approve.ask("sure?"))) return yield* new Broken()
+    return { total: s.total + (yield* db.get) }
+  }
+  const run = Effect.fnUntraced(asks)
+  const told = (error: Handled) => Effect.succeed({ visited: [error._tag === "Broken" ? "broken" : error.kind] })
+  type Asking = Effect.Effect<
+    { total: number } | { visited: Array<string> },
+    Interrupt.Request<"Approve", string, boolean>,
+    Interrupt.Asks<Interrupt.Request<"Approve", string, boolean>> | Running.Running | Db
+  >
+  type Body<X> = X extends Node.Node<infer Y> ?
+    Y extends Effect.Effect<infer A, infer E, infer R> ? Effect.Effect<A, E, R>
+    : never
+    : never
+
+  it("keep what a node of a generator writes, asks for and needs, and name its errors", () => {
+    const contextual = Node.make({
+      input: Demo,
+      run: Effect.fnUntraced(function*(s) {
+        return yield* run(s)
+      }),
+      onError: (error: Handled) => told(error)
+    })
+    const named = Node.make({
+      input: Demo,
+      run: Effect.fn("named")(function*(s) {
+        return yield* run(s)
+      }),
+      onError: (error: Handled) => told(error)
+    })
+    const annotated = Node.make({
+      input: Demo,
+      run: Effect.fnUntraced(function*(s: State.Type<typeof Demo>) {
+        return yield* run(s)
+      }),
+      onError: (error: Handled, s) => told(s.total > 0 ? error : error)
+    })
+    const alone = Node.make({
+      input: Demo,
+      run: Effect.fnUntraced(function*() {
+        return yield* run({ total: 1, visited: [] })
+      }),
+      onError: told
+    })
+    const generator = Node.make({ input: Demo, run: Effect.fnUntraced(asks), onError: (error: Handled) => told(error) })
+    expectTypeOf<Body<typeof contextual>>().toEqualTypeOf<Asking>()
+    expectTypeOf<Body<typeof named>>().toEqualTypeOf<Asking>()
+    expectTypeOf<Body<typeof annotated>>().toEqualTypeOf<Asking>()
+    expectTypeOf<Body<typeof alone>>().toEqualTypeOf<Asking>()
+    expectTypeOf<Body<typeof generator>>().toEqualTypeOf<Asking>()
+    const graph = StateGraph.make(
+      "g",
+      StateGraph.nodes(Demo, { contextual, named, annotated, alone, generator }),
+      { start: "contextual" }
+    )
+    graph.thread("t").resume(Approve.reply(true)).pipe(Effect.catchTag("GraphInterrupt", () => Effect.void))
+  })
+
+  it("keep it also where a handler of a generator looks at no error", () => {
+    const node = Node.make({
+      input: Demo,
+      run: Effect.fnUntraced(function*(s) {
+        return yield* run(s)
+      }),
+      onError: (error) => Effect.as(Effect.logError(error), { visited: ["failed"] })
+    })
+    const fn = Node.make({
+      input: Demo,
+      run: Effect.fn("fn")(function*(s) {
+        return yield* run(s)
+      }),
+      onError: Effect.fnUntraced(function*(error, s) {
+        yield* Effect.logError(error)
+        return { visited: [`${s.total}`] }
+      })
+    })
+    expectTypeOf<Body<typeof node>>().toEqualTypeOf<Asking>()
+    expectTypeOf<Body<typeof fn>>().toEqualTypeOf<Asking>()
+  })
+
+  it("infer the errors of a function literal that runs what is defined elsewhere, and of such a function itself", () => {
+    const literal = Node.make({ input: Demo, run: (s) => run(s), onError: (error) => told(error) })
+    const elsewhere = Node.make({ input: Demo, run, onError: (error) => told(error) })
+    expectTypeOf<Body<typeof literal>>().toEqualTypeOf<Asking>()
+    expectTypeOf<Body<typeof elsewhere>>().toEqualTypeOf<Asking>()
+  })
+
+  it("keep the errors of a node without a handler, and take those of one whose handler never returns", () => {
+    const bare = Node.make({ input: Demo, run })
+    const dies = Node.make({
+      input: Demo,
+      run,
+      onError: () => {
+        throw new Error("no way out")
+      }
+    })
+    expectTypeOf<Effect.Error<Body<typeof bare>>>().toEqualTypeOf<
+      Broken | Interrupt.Request<"Approve", string, boolean>
+    >()
+    expectTypeOf<Effect.Error<Body<typeof dies>>>().toEqualTypeOf<Interrupt.Request<"Approve", string, boolean>>()
   })
 })

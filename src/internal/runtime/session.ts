@@ -265,12 +265,17 @@ export class Unstored {
 
   /** Keeps the graphs inside unfinished tasks, and those that are kept, wherever they were called. */
   #collect(root: Session): void {
-    const inside = Map.groupBy(this.#sessions.values(), (session) => JSON.stringify([session.around, session.startedFrom]))
+    const inside = Map.groupBy(
+      this.#sessions.values(),
+      (session) => JSON.stringify([session.around, session.startedFrom])
+    )
     const standing = new Map([...this.#sessions.values()].map((session) => [standingAt(session), session]))
     const used = new Map<string, Session>()
     const visit = (around: Session): void => {
       const unfinished = inside.get(JSON.stringify([around.key, around.id])) ?? []
-      const kept = [...around.place.graphs].flatMap(([namespace, id]) => standing.get(JSON.stringify([namespace, id])) ?? [])
+      const kept = [...around.place.graphs].flatMap(([namespace, id]) =>
+        standing.get(JSON.stringify([namespace, id])) ?? []
+      )
       for (const session of [...unfinished, ...kept.filter(({ isKept }) => isKept)]) {
         if (used.has(session.key)) continue
         used.set(session.key, session)
@@ -535,7 +540,9 @@ export class Session {
     const after = this.#after(step)
     const encoded = this.#encodeCheckpoint(step, before, after, rows.success)
     if (Result.isFailure(encoded)) return Result.fail(this.#fail(encoded.failure))
-    const id = this.#idOf(step, rows.success, step.isWhole ? encoded.success.data : "")
+    const whole = step.isWhole ? this.#wholeOf(after) : Result.succeed("")
+    if (Result.isFailure(whole)) return Result.fail(this.#fail(whole.failure))
+    const id = this.#idOf(step, rows.success, whole.success)
     this.place = { ...after, id, chain: encoded.success.chain }
     this.#source = step.source
     this.#isFresh = false
@@ -563,11 +570,17 @@ export class Session {
     return Result.succeed(rows)
   }
 
+  /**
+   * What the id of a checkpoint derives from that does not follow from writes: the state. Not which graphs inside finished tasks can be
+   * read: that depends on the durability.
+   */
+  #wholeOf(after: Place): Result.Result<string, Fault> {
+    const encoded = encodeCheckpoint(this.program, undefined, { ...after, graphs: new Map() }, wholeState)
+    return Result.map(encoded, ({ data }) => data)
+  }
+
   #encodeCheckpoint(step: Step, before: Place, after: Place, rows: ReadonlyArray<TaskRow>) {
-    // The id of what does not follow from writes derives from the state, in every durability.
-    if (this.run.durability === "exit" && !step.isWhole) {
-      return Result.succeed({ isKeyframe: true, data: "", chain: noChain })
-    }
+    if (this.run.durability === "exit") return Result.succeed({ isKeyframe: true, data: "", chain: noChain })
     return encodeCheckpoint(this.program, step.isWhole ? undefined : before, after, {
       writesLength: rows.reduce((sum, { data }) => sum + data.length, 0),
       finished: rows.length,
