@@ -54,6 +54,9 @@ const cures: Record<InvalidUpdateReason, string> = {
     "has edges and returned a Command that goes somewhere. A node has one kind of routing: drop its edges, or the goto"
 }
 
+/** Callers without types may have made the error. */
+const cureOf = (reason: InvalidUpdateReason): string => typeof reason === "string" ? cures[reason] : quoted(reason)
+
 /**
  * A channel refused the writes of one superstep. Nothing of that superstep is
  * committed.
@@ -74,9 +77,9 @@ export class InvalidUpdate extends Failure("InvalidUpdate")<{
   override get message(): string {
     const writers = list(this.writers)
     const detail = this.detail === undefined ? "" : say`: ${this.detail}`
-    if (this.channel === undefined) return say`from ${writers}: ${cures[this.reason]}${detail}`
+    if (this.channel === undefined) return say`from ${writers}: ${cureOf(this.reason)}${detail}`
     const by = writers === "" ? "" : ` (written by ${writers})`
-    return say`at key "${this.channel}": ${cures[this.reason]}${by}${detail}`
+    return say`at key "${this.channel}": ${cureOf(this.reason)}${by}${detail}`
   }
 }
 
