@@ -249,6 +249,38 @@ behaves("L9 a graph that is kept from now on begins where nothing of it was kept
   }))
 
 behaves(
+  "L9 kept graphs of different nodes that are called at one place go on from each other, in every durability",
+  () =>
+    Effect.gen(function*() {
+      class Count extends State.make({
+        n: Channel.reducer({ value: Schema.Int, initial: () => 0, reduce: (a: number, b: number) => a + b })
+      }) {}
+      const one = () => ({ n: 1 })
+      const kept = { persistence: "thread" } as const
+      const big = StateGraph.make(
+        "big",
+        StateGraph.nodes(Count, { a: one, b: one, c: one }),
+        { start: "a", edges: { a: "b", b: "c" } },
+        kept
+      )
+      const small = StateGraph.make("small", StateGraph.nodes(Count, { a: one }), { start: "a" }, kept)
+      const root = StateGraph.make(
+        "root",
+        StateGraph.nodes(Got, {
+          r: ({ got }) =>
+            Effect.map((got.length % 2 === 0 ? big : small).call({ n: 10 }), ({ n }) => ({ got: [String(n)] }))
+        }),
+        { start: "r", edges: { r: StateGraph.route(["r", END], ({ got }) => got.length % 3 === 0 ? END : "r") } }
+      )
+      for (const durability of everyDurability) {
+        const thread = root.thread(durability)
+        assert.deepStrictEqual((yield* thread.invoke({}, { durability })).got, ["13", "24", "37"])
+        assert.deepStrictEqual((yield* thread.invoke({}, { durability })).got, ["13", "24", "37", "48", "61", "72"])
+      }
+    })
+)
+
+behaves(
   "L16 a call that was refused for its input is no call: the next one under its key goes on",
   () =>
     Effect.gen(function*() {

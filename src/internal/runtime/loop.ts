@@ -546,7 +546,8 @@ const nestedSession: (
     if (kept !== undefined) {
       const standing = thread.unstored.standing(namespace, kept)
       if (standing !== undefined) {
-        return new Session({ ...options, place: standing.place, isAtHead: false, parent: standing.stored })
+        const place = yield* Effect.fromResult(standing.placeFor(call.program))
+        return new Session({ ...options, place, isAtHead: false, parent: standing.stored })
       }
       const place = yield* loadInside(thread, call.program, namespace, kept)
       return new Session({ ...options, place, isAtHead: false })

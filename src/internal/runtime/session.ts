@@ -496,6 +496,17 @@ export class Session {
     return !this.#isFresh
   }
 
+  /** Where it stands, as a graph sees it that is called at the same place: what storage would give, if this one were stored. */
+  placeFor(program: Program): Result.Result<Place, CheckpointError> {
+    const { id } = this.place
+    if (program === this.program || id === undefined) return Result.succeed(this.place)
+    const read = Result.flatMap(
+      encodeCheckpoint(this.program, undefined, this.place, wholeState),
+      (encoded) => decodeCheckpoint(program, [this.#row(id, encoded, 0)], [])
+    )
+    return Result.mapError(read, (fault) => this.#fail(fault))
+  }
+
   /** The newest checkpoint that is stored. */
   get stored(): string | undefined {
     return this.#stored
