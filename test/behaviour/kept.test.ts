@@ -226,27 +226,68 @@ behaves(
     })
 )
 
-behaves("L9 a graph that is kept from now on begins where nothing of it was kept before", () =>
-  Effect.gen(function*() {
-    const app = (persistence: "call" | "thread") => {
-      const inner = StateGraph.make(
-        "inner",
-        StateGraph.nodes(Words, { i: ({ log }) => ({ log: [`i${log.length}`] }) }),
-        {
-          start: "i"
-        },
-        { persistence }
-      )
-      return StateGraph.make(
+behaves(
+  "L9 a graph that is kept from now on goes on from its last call, in every durability",
+  () =>
+    Effect.gen(function*() {
+      const app = (id: string, persistence: "call" | "thread") => {
+        const inner = StateGraph.make(
+          "inner",
+          StateGraph.nodes(Words, { i: ({ log }) => ({ log: [`i${log.length}`] }) }),
+          { start: "i" },
+          { persistence }
+        )
+        return StateGraph.make(
+          "root",
+          StateGraph.nodes(Got, { r: () => Effect.map(inner.call({}), ({ log }) => ({ got: [log.join(",")] })) }),
+          { start: "r" }
+        ).thread(id)
+      }
+      for (const before of everyDurability) {
+        yield* app(before, "call").invoke({}, { durability: before })
+        assert.deepStrictEqual((yield* app(before, "call").invoke({}, { durability: before })).got, ["i0", "i0"])
+        for (const durability of everyDurability) {
+          const id = `${before}, then ${durability}`
+          yield* app(id, "call").invoke({}, { durability: before })
+          assert.deepStrictEqual((yield* app(id, "thread").invoke({}, { durability })).got, ["i0", "i0,i1"], id)
+          assert.deepStrictEqual((yield* app(id, "thread").invoke({}, { durability: "sync" })).got, [
+            "i0",
+            "i0,i1",
+            "i0,i1,i2"
+          ], id)
+        }
+      }
+    })
+)
+
+behaves(
+  "L9 a kept graph that takes turns with one that is not, at one place, finds the same in every durability",
+  () =>
+    Effect.gen(function*() {
+      const make = (name: string, persistence: "call" | "thread") =>
+        StateGraph.make(
+          name,
+          StateGraph.nodes(Words, { i: ({ log }) => ({ log: [`${name}${log.length}`] }) }),
+          { start: "i" },
+          { persistence }
+        )
+      const [kept, fresh] = [make("k", "thread"), make("f", "call")]
+      const root = StateGraph.make(
         "root",
-        StateGraph.nodes(Got, { r: () => Effect.map(inner.call({}), ({ log }) => ({ got: [log.join(",")] })) }),
-        { start: "r" }
-      ).thread("t")
-    }
-    yield* app("call").invoke({}, { durability: "exit" })
-    assert.deepStrictEqual((yield* app("thread").invoke({}, { durability: "exit" })).got, ["i0", "i0"])
-    assert.deepStrictEqual((yield* app("thread").invoke({}, { durability: "sync" })).got, ["i0", "i0", "i0,i1"])
-  }))
+        StateGraph.nodes(Got, {
+          r: ({ got }) =>
+            Effect.map((got.length % 2 === 0 ? kept : fresh).call({}), ({ log }) => ({ got: [log.join(",")] }))
+        }),
+        { start: "r", edges: { r: StateGraph.route(["r", END], ({ got }) => got.length % 3 === 0 ? END : "r") } }
+      )
+      for (const durability of everyDurability) {
+        const thread = root.thread(durability)
+        yield* thread.invoke({}, { durability })
+        const { got } = yield* thread.invoke({}, { durability })
+        assert.deepStrictEqual(got, ["k0", "f0", "f0,k1", "f0", "f0,k1", "f0"], durability)
+      }
+    })
+)
 
 behaves(
   "L9 kept graphs of different nodes that are called at one place go on from each other, in every durability",

@@ -98,14 +98,8 @@ const actionOf = (random: Random, depth: number, name: string): Action => {
   return { kind: chance < 0.85 ? "fail" : "wait" }
 }
 
-/** By order, a place would belong to one graph now and to another then, as calls are left out. Where there are several, each has a key. */
-const actionsOf = (random: Random, depth: number, path: string): ReadonlyArray<Action> => {
-  const actions = Array.from({ length: 1 + below(random, 3) }, (_, n) => actionOf(random, depth, `${path}${n}`))
-  const hasSeveral = actions.filter(({ kind }) => kind === "call").length > 1
-  return actions.map((action) =>
-    hasSeveral && action.kind === "call" && action.by === "order" ? { ...action, by: "key" } : action
-  )
-}
+const actionsOf = (random: Random, depth: number, path: string): ReadonlyArray<Action> =>
+  Array.from({ length: 1 + below(random, 3) }, (_, n) => actionOf(random, depth, `${path}${n}`))
 
 const nodeOf = (random: Random, depth: number, name: string, path: string, isFirst: boolean): NodeSpec => ({
   name,

@@ -83,7 +83,6 @@ const moves = (
       namespace,
       inside: around === undefined ? undefined : [around, inside![1]],
       place: { ...place, records: new Map() },
-      isKept: true,
       isAtHead: false
     })
     const step = place.checkpoint.step + (around === undefined ? 1 : 0)

@@ -524,8 +524,7 @@ const nestedSession: (
     if (session === undefined || thread === undefined || call.persistence === "none") return undefined
     const inside: Inside = [session.id, task.id]
     const key = placeKey(inside, namespace)
-    const isKept = call.persistence === "thread"
-    const options = { run: thread, program: call.program, namespace, inside, isKept, around: session.key }
+    const options = { run: thread, program: call.program, namespace, inside, around: session.key }
     // In durability `exit`: where this run has left it.
     const live = thread.unstored.at(key)
     if (live !== undefined) {
@@ -535,7 +534,7 @@ const nestedSession: (
     // A task that never ran before has no graph inside it that was stored.
     const hasRun = run.isResumed || run.nested.has(key)
     run.nested.add(key)
-    const kept = isKept ? session.place.graphs.get(namespace) : undefined
+    const kept = call.persistence === "thread" ? session.place.graphs.get(namespace) : undefined
     // What is read has to be what was committed last.
     if (thread.durability === "async" && (hasRun || kept !== undefined)) yield* thread.commits.flush
     const head = hasRun ? yield* thread.saver.head(thread.thread, key, thread.branch) : undefined

@@ -237,8 +237,6 @@ export class Unstored {
   #root: Session | undefined = undefined
   /** How many graphs there may be before those that are of no use are looked for. */
   #limit = 64
-  /** Checkpoints that graphs which are not kept came to, and that are stored nowhere. */
-  readonly #forgotten = new Set<string>()
 
   /** Notes a graph that begins, or goes on. */
   begun(session: Session): void {
@@ -263,7 +261,7 @@ export class Unstored {
     if (session === this.#root || this.#sessions.size > this.#limit) this.#collect(this.#root)
   }
 
-  /** Keeps the graphs inside unfinished tasks, and those that are kept, wherever they were called. */
+  /** Keeps the graphs inside unfinished tasks, and those that finished tasks have left, the last at each place. */
   #collect(root: Session): void {
     const inside = Map.groupBy(
       this.#sessions.values(),
@@ -273,26 +271,18 @@ export class Unstored {
     const used = new Map<string, Session>()
     const visit = (around: Session): void => {
       const unfinished = inside.get(JSON.stringify([around.key, around.id])) ?? []
-      const kept = [...around.place.graphs].flatMap(([namespace, id]) =>
+      const left = [...around.place.graphs].flatMap(([namespace, id]) =>
         standing.get(JSON.stringify([namespace, id])) ?? []
       )
-      for (const session of [...unfinished, ...kept.filter(({ isKept }) => isKept)]) {
+      for (const session of [...unfinished, ...left]) {
         if (used.has(session.key)) continue
         used.set(session.key, session)
         visit(session)
       }
     }
     visit(root)
-    for (const [key, { isStored, place }] of this.#sessions) {
-      if (!used.has(key) && place.id !== undefined && !isStored) this.#forgotten.add(place.id)
-    }
     this.#sessions = used
     this.#limit = 2 * used.size + 64
-  }
-
-  /** What can be read of the graphs inside finished tasks. */
-  readable(graphs: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
-    return this.#forgotten.size === 0 ? graphs : new Map([...graphs].filter(([, id]) => !this.#forgotten.has(id)))
   }
 
   /** Stores everything, one call after the other. */
@@ -335,8 +325,6 @@ export class Session {
   /** What the first id of a nested graph derives from. */
   readonly seed: string
   readonly isNested: boolean
-  /** Whether the graph keeps its state from one call to the next. */
-  readonly isKept: boolean
   /** Whether the graph has been here before: it stands at a head, and goes on from there. */
   isAtHead: boolean
   /** Names the head of the graph around it. */
@@ -371,7 +359,6 @@ export class Session {
     readonly namespace: string
     readonly inside: Inside | undefined
     readonly place: Place
-    readonly isKept: boolean
     readonly isAtHead: boolean
     readonly around?: string
     /** The newest checkpoint before that is stored, if that is not where the graph stands. */
@@ -386,7 +373,6 @@ export class Session {
     this.#metadata = JSON.stringify(
       options.inside === undefined ? this.run.metadata : { ...this.run.metadata, inside: options.inside }
     )
-    this.isKept = options.isKept
     this.isAtHead = options.isAtHead
     this.place = options.place
     this.around = options.around
@@ -708,8 +694,7 @@ export class Session {
   unstoredMove(createdMillis: number): Result.Result<Move | undefined, CheckpointError> {
     const { id } = this.place
     if (id === undefined || this.isStored) return Result.succeed(undefined)
-    const place = { ...this.place, graphs: this.run.unstored.readable(this.place.graphs) }
-    const encoded = encodeCheckpoint(this.program, undefined, place, wholeState)
+    const encoded = encodeCheckpoint(this.program, undefined, this.place, wholeState)
     if (Result.isFailure(encoded)) return Result.fail(this.#fail(encoded.failure))
     this.place = { ...this.place, chain: encoded.success.chain }
     return Result.map(this.#encodeAll(id, this.place.records), (rows) => {

@@ -171,7 +171,6 @@ const sessionOf = (opened: Opened, options: ThreadOptions, start: string | null)
     namespace: "",
     inside: undefined,
     place: opened.place,
-    isKept: true,
     isAtHead: opened.isHead
   })
 

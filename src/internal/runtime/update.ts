@@ -221,7 +221,6 @@ const sessionAt = (located: Located, run: ThreadRun, isAtHead: boolean): Session
     namespace: located.namespace,
     inside: located.inside,
     place: isAtHead ? located.place : { ...located.place, records: new Map() },
-    isKept: true,
     isAtHead
   })
 
@@ -274,7 +273,6 @@ const carryGraphs: (
         namespace: inside,
         inside: [to.id, task.id],
         place: { ...place, records: new Map() },
-        isKept: true,
         isAtHead: false
       })
       const { checkpoint } = place
@@ -327,7 +325,6 @@ const newSession = (opened: Opened): Session =>
     namespace: "",
     inside: undefined,
     place: opened.place,
-    isKept: true,
     isAtHead: true
   })
 
