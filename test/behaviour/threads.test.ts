@@ -596,6 +596,9 @@ behaves("LG#105 graphs inside a task are as durable as the run around them", () 
       const found = yield* Effect.forEach(["", "middle", "middle|leaf"], (namespace) =>
         Effect.map(saver.list(durability, namespace, {}), ({ length }) => length))
       assert.deepStrictEqual(found, [...counts])
+      const steps = yield* Effect.forEach([["middle"], ["middle", "leaf"]], (path) =>
+        Effect.map(thread.at(path).state(), ({ step, values }) => [step, values]))
+      assert.deepStrictEqual(steps, [[1, { log: ["a", "b", "c"] }], [3, { log: ["a", "b", "c"] }]])
     }
   }))
 
