@@ -342,7 +342,7 @@ export class ReplayMismatch extends Failure("ReplayMismatch")<{
  * @since 0.1.0
  */
 export class CheckpointError extends Data.TaggedError("CheckpointError")<{
-  readonly reason: "Storage" | "Encode" | "Decode" | "Format" | "Graph"
+  readonly reason: "Storage" | "Encode" | "Decode" | "Format"
   /** None while a storage is being opened. */
   readonly thread?: string | undefined
   readonly channel?: string | undefined
@@ -357,6 +357,61 @@ export class CheckpointError extends Data.TaggedError("CheckpointError")<{
       this.checkpoint === undefined ? undefined : say`checkpoint ${this.checkpoint}`
     ].filter((part) => part !== undefined).join(", ")
     return say`${shown(this.reason).toLowerCase()} error at ${where}: ${this.detail}`
+  }
+}
+
+/**
+ * What has changed between a graph and a stored thread of it, and is not declared: a key or a join that holds something is gone, a key has another
+ * rule or schema, a node that is to run is gone.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface GraphDifference {
+  readonly kind: "KeyGone" | "JoinGone" | "RuleChanged" | "SchemaChanged" | "NodeGone"
+  /** Of the key, the join or the node. */
+  readonly name: string
+  /** Of a rule: what it was, and what it is. Reducers are one kind, however they are stored. */
+  readonly was?: string
+  readonly is?: string
+}
+
+const differenceText = (difference: GraphDifference): string => {
+  const { is, kind, name, was } = difference ?? {}
+  switch (kind) {
+    case "KeyGone":
+      return say`key "${name}" is gone (Migration.rename or Migration.drop)`
+    case "JoinGone":
+      return say`join "${name}", at which somebody has arrived, is gone (Migration.drop)`
+    case "RuleChanged":
+      return say`key "${name}" was ${was} and is ${is} (Migration.convert or Migration.accept)`
+    case "SchemaChanged":
+      return say`key "${name}" has another schema (Migration.convert or Migration.accept)`
+    case "NodeGone":
+      return say`node "${name}", which is to run, is gone (Migration.dropNode)`
+    default:
+      return shown(difference)
+  }
+}
+
+/**
+ * The thread was stored by another version of the graph, or by another graph, and what became of some of it is not declared. Nothing
+ * has run, and nothing is lost: declare it in the `migrations` of the graph, or use the version that stored the thread.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class GraphChanged extends Data.TaggedError("GraphChanged")<{
+  readonly thread: string
+  /** The name of the graph: that of the thread, or of one inside it. */
+  readonly graph: string
+  readonly checkpoint: string | undefined
+  readonly differences: ReadonlyArray<GraphDifference>
+}> {
+  override get message(): string {
+    const at = this.checkpoint === undefined ? "" : say` at checkpoint ${this.checkpoint}`
+    return say`graph "${this.graph}" is not the one that thread "${this.thread}" was stored by${at}: ` +
+      `${each(this.differences, differenceText).join("; ")}. Declare it in the graph's migrations`
   }
 }
 
@@ -560,6 +615,7 @@ export const isEngineError = (u: unknown): u is EngineError => typeof u === "obj
  */
 export type ThreadError =
   | CheckpointError
+  | GraphChanged
   | ThreadConflict
   | ThreadDeleted
   | UnknownThread

@@ -19,6 +19,7 @@ import { listOf } from "./internal/list.ts"
 import { entry } from "./internal/runtime/entry.ts"
 import { graphOptions } from "./internal/runtime/options.ts"
 import type { AnyRequest, Asks, CanPause } from "./Interrupt.ts"
+import type { Migration } from "./Migration.ts"
 import type { FailureOf } from "./Node.ts"
 import * as Policy from "./Policy.ts"
 import type { Running } from "./Running.ts"
@@ -245,6 +246,7 @@ export const make = <
     readonly input: I
     readonly output: O
     readonly version?: string
+    readonly migrations?: ReadonlyArray<Migration>
     readonly retry?: Policy.Retries<NoInfer<FailureOf<ErrorOf<N[keyof N]>>>>
     readonly timeout?: Policy.TimeoutInput
   }

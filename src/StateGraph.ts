@@ -23,6 +23,7 @@ import { entry } from "./internal/runtime/entry.ts"
 import { graphOptions, keyOptions, telling, told } from "./internal/runtime/options.ts"
 import type { Attempt } from "./internal/runtime/task.ts"
 import type { AnyRequest, Asks, CanPause } from "./Interrupt.ts"
+import type { Migration } from "./Migration.ts"
 import type * as Node from "./Node.ts"
 import type * as Policy from "./Policy.ts"
 import { Running } from "./Running.ts"
@@ -349,6 +350,8 @@ export type CheckFlow<S extends State.Any, O, F> = {
 export interface Options<in E = unknown> extends Policy.Limits {
   /** Names this version of the graph in its checkpoints. */
   readonly version?: string
+  /** What has changed since its threads were stored, from the oldest on. */
+  readonly migrations?: ReadonlyArray<Migration>
   /** For nodes that have no policy of their own. */
   readonly retry?: Policy.Retries<E>
   /** For nodes that have no timeout of their own. */

@@ -17,6 +17,7 @@ import type {
   AmbiguousUpdate,
   CheckpointError,
   EngineError,
+  GraphChanged,
   InvalidArgument,
   InvalidUpdate,
   ThreadConflict,
@@ -297,7 +298,7 @@ export interface Thread<in out S extends State.Any, in out O, out E, out R, in o
  * @category errors
  * @since 0.1.0
  */
-export type HistoryError = CheckpointError | UnknownThread | UnknownCheckpoint | InvalidArgument
+export type HistoryError = CheckpointError | GraphChanged | UnknownThread | UnknownCheckpoint | InvalidArgument
 
 /**
  * What `state` can fail with: `InvalidUpdate`, where a Command that waits beside the head no longer folds.

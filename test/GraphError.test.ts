@@ -6,7 +6,7 @@ import { GraphError, Interrupt } from "superstep"
 const names = [
   "reason channel writers detail cause from value allowed limit next keys node arrived missing kind nodes timeoutMillis",
   "elapsedMillis when graph update goto tag answered now thread checkpoint branch expected found path requests",
-  "id pending argument commands called key paths"
+  "id pending argument commands called key paths differences"
 ].join(" ").split(" ")
 
 type Class = new(fields: object) => { readonly _tag: string; readonly message: string }
@@ -35,6 +35,7 @@ const ofAnyRun: Record<Tag<GraphError.EngineError>, true> = {
 
 const ofThreads: Record<Exclude<Tag<GraphError.ThreadError>, Tag<GraphError.EngineError>>, true> = {
   CheckpointError: true,
+  GraphChanged: true,
   ThreadConflict: true,
   ThreadDeleted: true,
   UnknownThread: true,

@@ -97,7 +97,7 @@ const layers: ReadonlyArray<ReadonlyArray<string>> = [
     "internal/same",
     "internal/say"
   ],
-  ["State", "Node", "Policy", "Interrupt", "Running", "Command", "Send", "Checkpoint", "Event"],
+  ["State", "Node", "Migration", "Policy", "Interrupt", "Running", "Command", "Send", "Checkpoint", "Event"],
   ["internal/engine/"],
   ["Checkpointer", "Store", "NodeCache"],
   ["internal/runtime/"],

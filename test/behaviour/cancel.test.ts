@@ -145,7 +145,7 @@ behaves(
   () =>
     Effect.gen(function*() {
       const runs: Array<string> = []
-      const gate = yield* Deferred.make<void>()
+      let gate = yield* Deferred.make<void>()
       let waits = true
       const graph = StateGraph.make(
         "g",
@@ -169,6 +169,7 @@ behaves(
       for (const durability of ["sync", "async", "exit"] as const) {
         waits = true
         runs.length = 0
+        gate = yield* Deferred.make<void>()
         const thread = graph.thread(durability)
         const fiber = yield* Effect.forkChild(thread.invoke({}, { durability }))
         yield* Effect.andThen(Deferred.await(gate), rest)

@@ -15,6 +15,12 @@ const refused = (error: unknown) =>
     ? { reason: error.reason, channel: error.channel }
     : assert.fail(`expected a CheckpointError, not ${String(error)}`)
 
+/** The differences that it names. */
+const changed = (error: unknown) =>
+  error instanceof GraphError.GraphChanged
+    ? error.differences
+    : assert.fail(`expected GraphChanged, not ${String(error)}`)
+
 // ---------------------------------------------------------------------------
 // Threads
 // ---------------------------------------------------------------------------
@@ -145,10 +151,9 @@ behaves(
       assert.strictEqual((yield* Effect.flip(before.thread("t").invoke({})))._tag, "GraphBreakpoint")
       const stored = yield* rowsOf("t")
       for (let time = 0; time < 3; time++) {
-        assert.deepStrictEqual(refused(yield* Effect.flip(after.thread("t").continue())), {
-          reason: "Graph",
-          channel: "note"
-        })
+        assert.deepStrictEqual(changed(yield* Effect.flip(after.thread("t").continue())), [
+          { kind: "KeyGone", name: "note" }
+        ])
       }
       assert.deepStrictEqual(yield* rowsOf("t"), stored)
       assert.deepStrictEqual(yield* before.thread("t").continue(), { log: ["first", "last"], note: ["kept"] })
@@ -196,8 +201,13 @@ behaves("H1 a node that has run can be taken out of the graph", () =>
     assert.deepStrictEqual((yield* thread.state()).next, ["last"])
     assert.deepStrictEqual(yield* thread.continue(), { log: ["first", "middle", "last"] })
     // What stood before the node had run waits for the node.
-    assert.strictEqual((yield* thread.history({ limit: 2 })).length, 2)
-    assert.strictEqual(refused(yield* Effect.flip(thread.history())).reason, "Graph")
+    const history = yield* thread.history()
+    assert.deepStrictEqual(history.map(({ next }) => next), [[], ["last"], ["middle"], ["first"], ["__start__"]])
+    const { checkpoint } = history[2]!
+    const refusals = [yield* Effect.flip(thread.continue({ checkpoint })), yield* Effect.flip(thread.fork(checkpoint))]
+    for (const error of refusals) {
+      assert.deepStrictEqual(changed(error), [{ kind: "NodeGone", name: "middle" }])
+    }
   }))
 
 behaves("H1 a node that was to run and is gone is a typed failure, and nothing runs", () =>
@@ -216,7 +226,9 @@ behaves("H1 a node that was to run and is gone is a typed failure, and nothing r
       edges: { first: "final" }
     })
     yield* Effect.flip(before.thread("t").invoke({}, { after: ["first"] }))
-    assert.strictEqual(refused(yield* Effect.flip(after.thread("t").continue())).reason, "Graph")
+    assert.deepStrictEqual(changed(yield* Effect.flip(after.thread("t").continue())), [
+      { kind: "NodeGone", name: "last" }
+    ])
     assert.deepStrictEqual(runs, ["first"])
     assert.deepStrictEqual(yield* before.thread("t").continue(), { log: ["first", "last"] })
   }))

@@ -69,11 +69,28 @@ const tags = Effect.fnUntraced(function*<Tag extends string>(
 
 const none = twins().thread("none")
 
+/** The same graph, before a key of it was taken out. */
+class Noted extends State.make({
+  note: Schema.String,
+  total: Channel.reducer({ value: Schema.Int, initial: () => 0, reduce: (total, n) => total + n })
+}) {}
+const earlier = StateGraph.make(
+  "twins",
+  StateGraph.nodes(Noted, { a: () => ({ total: 1 }), b: () => ({ total: 1 }) }),
+  {
+    start: ["a", "b"]
+  }
+)
+
 /** What reading a thread that has run can come upon. */
 const stored = <E>(
   operation: (thread: typeof none, checkpoint?: string) => Effect.Effect<unknown, E, Checkpointer.Checkpointer>
 ) => ({
   CheckpointError: on(operation(graph.thread("t")), () => ({ get: () => fails })),
+  GraphChanged: Effect.andThen(
+    Effect.ignore(earlier.thread("changed").invoke({ note: "x" })),
+    operation(graph.thread("changed"))
+  ),
   UnknownThread: operation(none),
   UnknownCheckpoint: on(operation(graph.thread("t")), () => ({ get: () => Effect.succeed(Option.none()) }))
 })

@@ -5,17 +5,21 @@ import { Channel, Checkpointer, END, GraphError, Interrupt, State, StateGraph } 
 
 class Work extends State.make({ log: Channel.append(Schema.String) }) {}
 
-const graph = StateGraph.make(
-  "work",
-  StateGraph.nodes(Work, {
-    quick: (s) => ({ log: [`quick ${s.log.length}`] }),
-    slow: () => Effect.as(Effect.sleep(2), { log: ["slow"] })
-  }),
-  {
-    start: ["quick", "slow"],
-    edges: { quick: StateGraph.route(["quick", END], (s) => s.log.length < 3 ? "quick" : END) }
-  }
-)
+/** A slow node that ends once the result of a quick one is on its way to the storage. */
+const graphOf = (seen: ReadonlyArray<string>) =>
+  StateGraph.make(
+    "work",
+    StateGraph.nodes(Work, {
+      quick: (s) => ({ log: [`quick ${s.log.length}`] }),
+      slow: () => Effect.as(Effect.repeat(Effect.sleep(1), { until: () => seen.some(isPut) }), { log: ["slow"] })
+    }),
+    {
+      start: ["quick", "slow"],
+      edges: { quick: StateGraph.route(["quick", END], (s) => s.log.length < 3 ? "quick" : END) }
+    }
+  )
+
+const isPut = (line: string): boolean => line.startsWith("put")
 
 type Put = ReturnType<Checkpointer.CheckpointerShape["putTasks"]>
 
@@ -27,7 +31,7 @@ const layerOf = (seen: Array<string>, first: (put: Put) => Put) =>
       ...saver,
       putTasks: (thread, given) =>
         Effect.suspend(() => {
-          const isFirst = !seen.some((line) => line.startsWith("put"))
+          const isFirst = !seen.some(isPut)
           const tasks = given.tasks.map(({ task }) => task).join()
           seen.push(`put ${tasks}`)
           const put = saver.putTasks(thread, given)
@@ -45,7 +49,7 @@ describe("slow and failing storage", () => {
   it.live("a superstep is committed after all its results are stored, one put at a time", () =>
     Effect.gen(function*() {
       const seen: Array<string> = []
-      const thread = graph.thread("t")
+      const thread = graphOf(seen).thread("t")
       const [out, stored] = yield* Effect.provide(
         Effect.all([thread.invoke({}), Effect.map(thread.state(), ({ values }) => values)]),
         layerOf(seen, (put) => Effect.delay(put, 20))
@@ -69,7 +73,7 @@ describe("slow and failing storage", () => {
       const seen: Array<string> = []
       const failure = new GraphError.CheckpointError({ reason: "Storage", thread: "t", detail: "the disk is full" })
       const layer = layerOf(seen, () => Effect.delay(Effect.fail(failure), 20))
-      const error = yield* Effect.flip(Effect.provide(graph.thread("t").invoke({}), layer))
+      const error = yield* Effect.flip(Effect.provide(graphOf(seen).thread("t").invoke({}), layer))
       assert.strictEqual(error, failure)
       assert.deepStrictEqual(seen, ["commit -1, 0 tasks", "commit 0, 1 tasks", "put pull:quick"])
     }))

@@ -13,7 +13,7 @@ import { applyWrites } from "../../src/internal/engine/apply.ts"
 import { type Checkpoint, initial, values } from "../../src/internal/engine/checkpoint.ts"
 import { plan } from "../../src/internal/engine/plan.ts"
 import type { Program } from "../../src/internal/engine/program.ts"
-import { decodeCheckpoint } from "../../src/internal/engine/stored.ts"
+import { decodeCheckpoint } from "../../src/internal/engine/restored.ts"
 import { inputWrites, writesOf } from "../../src/internal/engine/writes.ts"
 import { runs } from "./budget.ts"
 import {

@@ -120,7 +120,13 @@ describe("updates", () => {
 describe("errors", () => {
   it("of an operation are those that it can fail with", () => {
     const all = () => Effect.succeed("handled" as const)
-    const stored = { CheckpointError: all, UnknownThread: all, UnknownCheckpoint: all, InvalidArgument: all }
+    const stored = {
+      CheckpointError: all,
+      GraphChanged: all,
+      UnknownThread: all,
+      UnknownCheckpoint: all,
+      InvalidArgument: all
+    }
     const branched = { ...stored, ThreadConflict: all, ThreadDeleted: all }
     expectTypeOf(Effect.catchTags(thread.history(), stored)).toEqualTypeOf<
       Effect.Effect<"handled" | Effect.Success<ReturnType<ThreadOf["history"]>>, never, Checkpointer.Checkpointer>

@@ -291,8 +291,9 @@ const told = (error: Failure) => {
     case "ThreadDeleted":
     case "InvalidReply": // The reply fits the question that was asked here, but that is no longer what the thread asks.
       return new Overtaken()
+    case "GraphChanged":
     case "CheckpointError": {
-      const isOld = error.reason === "Decode" || error.reason === "Graph"
+      const isOld = error._tag === "GraphChanged" || error.reason === "Decode"
       const hint = isOld ? ". Another version of this audit may have stored it: --fresh begins anew" : ""
       return new CliError.UserError({ cause: error, userMessage: `${error.message}${hint}` })
     }

@@ -97,6 +97,7 @@ export const recordCodec = (fields: State.Fields, isUpdate: boolean): Codec => {
       ? Result.getOrThrow(eachOwn(record, (codec, write) => Result.succeed(codec.handOutWrite(write))))
       : record
   return {
+    fields,
     encode,
     decode,
     encodeWrite: (write) => Result.map(encode(write), (json) => ({ kind: "write", json })),

@@ -8,6 +8,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Channel from "../../Channel.ts"
 import { END, START } from "../../Command.ts"
+import type { Migration } from "../../Migration.ts"
 import * as Node from "../../Node.ts"
 import type * as Policy from "../../Policy.ts"
 import * as State from "../../State.ts"
@@ -15,11 +16,13 @@ import { taking } from "../fit.ts"
 import { listOf } from "../list.ts"
 import { channelCodec, recordCodec, schemaCodec, tasksCodec } from "./codecs.ts"
 import { hash } from "./hash.ts"
+import { markOf } from "./mark.ts"
 import { separators } from "./namespace.ts"
 import {
   type Body,
   branch,
   byName,
+  type Change,
   type ChannelProgram,
   type Codec,
   INPUT,
@@ -61,6 +64,7 @@ export interface Flow {
 
 export interface GraphOptions {
   readonly version: string | undefined
+  readonly migrations: ReadonlyArray<Migration>
   /** How long the state of the graph lives when it runs inside another. */
   readonly persistence: Persistence
   readonly limits: Limits
@@ -411,6 +415,7 @@ export const lower = (description: Description): Program => {
   return assemble({
     name,
     version: options.version,
+    migrations: options.migrations,
     channels,
     nodes,
     nodeNumber,
@@ -428,6 +433,7 @@ export const lower = (description: Description): Program => {
 export interface Parts {
   readonly name: string
   readonly version: string | undefined
+  readonly migrations: ReadonlyArray<Migration>
   readonly channels: Channels
   readonly nodes: ReadonlyArray<NodeProgram>
   readonly nodeNumber: ReadonlyMap<string, number>
@@ -459,6 +465,66 @@ const joinsAfter = (parts: Parts, from: string, joins: ReadonlyArray<Join>): Rea
   return new Set(joins.filter(({ names }) => names.some((name) => reached.has(name))).map(({ channel }) => channel))
 }
 
+/** The name that a key has after the changes that follow; none if it is dropped. */
+const lastName = (key: string, later: ReadonlyArray<Migration>): string | undefined => {
+  let name = key
+  for (const one of later) {
+    if (one._tag === "Drop" && one.key === name) return undefined
+    if (one._tag === "Rename" && one.from === name) name = one.to
+  }
+  return name
+}
+
+/** What is wrong with a migration of a graph. */
+const wrongIn = (
+  { channels, nodeNumber }: Parts,
+  one: Migration,
+  later: ReadonlyArray<Migration>
+): string | undefined => {
+  const has = (key: string): boolean => channels.list[channels.numbers.get(key) ?? -1]?.isState === true
+  const isLost = (key: string): boolean => {
+    const last = lastName(key, later)
+    return last !== undefined && !has(last)
+  }
+  switch (one._tag) {
+    case "Rename":
+      if (has(one.from)) return `"${one.from}" is said to be renamed, and is a key of the state`
+      return isLost(one.to) ? `"${one.from}" is renamed to "${one.to}", which is no key of the state` : undefined
+    case "Drop":
+      return channels.numbers.has(one.key) ? `"${one.key}" is said to be dropped, and is there` : undefined
+    case "Accept":
+      return isLost(one.key) ? `"${one.key}" is accepted, and is no key of the state` : undefined
+    case "Convert": {
+      if (isLost(one.key)) return `"${one.key}" is converted, and is no key of the state`
+      const last = lastName(one.key, later)
+      const now = last === undefined ? undefined : channels.list[channels.numbers.get(last)!]!
+      return now !== undefined && markOf(now) === markOf(one.from)
+        ? `"${one.key}" is converted from what has the same stored form: give the key another name, and rename it`
+        : undefined
+    }
+    case "DropNode":
+      return nodeNumber.has(one.node) ? `node "${one.node}" is said to be dropped, and is there` : undefined
+  }
+}
+
+/** The migrations of a graph. Throws what is wrong with them. */
+const changesOf = (parts: Parts): ReadonlyArray<Change> =>
+  parts.migrations.map((one, index): Change => {
+    const what = wrongIn(parts, one, parts.migrations.slice(index + 1))
+    if (what !== undefined) return wrong(parts.name, what)
+    if (one._tag !== "Convert") return one
+    const { from, key } = one
+    const channel = {
+      name: key,
+      rule: from.rule,
+      codec: channelCodec(from),
+      isState: true,
+      value: from.value,
+      update: from.update
+    }
+    return { ...one, from: channel, mark: markOf(from) }
+  })
+
 const assemble = (parts: Parts): Program => {
   const { channels, joins, nodes, ...rest } = parts
   const wakes: Array<Array<number>> = channels.list.map(() => [])
@@ -479,6 +545,7 @@ const assemble = (parts: Parts): Program => {
   let fingerprint: string | undefined
   return {
     ...rest,
+    migrations: changesOf(parts),
     joins,
     nodes,
     channels: channels.list,
@@ -497,7 +564,11 @@ const assemble = (parts: Parts): Program => {
 }
 
 const shapeOf = (channels: ReadonlyArray<ChannelProgram>, nodes: ReadonlyArray<NodeProgram>) => [
-  channels.map(({ name, rule }) => [name, rule._tag]),
+  channels.map((channel) => [
+    channel.name,
+    channel.rule._tag,
+    channel.isState && channel.rule._tag !== "UntrackedValue" ? markOf(channel) : ""
+  ]),
   nodes.map((node) => [node.name, node.triggers])
 ]
 
@@ -578,6 +649,7 @@ export const lowerPregel = (description: PregelDescription): Program => {
   return assemble({
     name,
     version: options.version,
+    migrations: options.migrations,
     channels,
     nodes,
     nodeNumber,

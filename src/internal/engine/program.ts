@@ -7,6 +7,7 @@ import type * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import type * as Channel from "../../Channel.ts"
 import { START } from "../../Command.ts"
+import type { Migration } from "../../Migration.ts"
 import type * as Policy from "../../Policy.ts"
 
 /** The channel of pending Sends. */
@@ -27,9 +28,12 @@ export const branchTarget = (channel: string): string | undefined =>
 export const joinChannel = (sources: ReadonlyArray<string>, group: string | undefined, target: string): string =>
   `${joinPrefix}${group ?? sources.join("+")}:${target}`
 
+/** Whether a channel of this name is that of a join. */
+export const isJoinChannel = (name: string): boolean => name.startsWith(joinPrefix)
+
 /** Whether a name is one that channels of the machine have. */
 export const isMachineChannel = (name: string): boolean =>
-  name === INPUT || name === TASKS || name.startsWith(branchPrefix) || name.startsWith(joinPrefix)
+  name === INPUT || name === TASKS || name.startsWith(branchPrefix) || isJoinChannel(name)
 
 /** How the values and writes of a channel enter and cross storage. Errors say why they cannot. */
 export interface Codec {
@@ -42,6 +46,8 @@ export interface Codec {
   readonly handOutWrite: (write: unknown) => unknown
   /** A write as it enters: as it reads back from storage, frozen, and nobody else's; or why it does not fit. */
   readonly take: (write: unknown) => Result.Result<unknown, string>
+  /** Of a record: the fields of the state that it is of. */
+  readonly fields?: Readonly<Record<string, Channel.Any>>
 }
 
 export interface ChannelProgram {
@@ -125,6 +131,20 @@ export interface Limits {
   readonly after: ReadonlyArray<string>
 }
 
+/** How what was stored of a key under another mark is read. */
+export interface Conversion {
+  readonly _tag: "Convert"
+  readonly key: string
+  /** The channel as it was, and its mark. */
+  readonly from: ChannelProgram
+  readonly mark: string
+  readonly value: (old: unknown) => unknown
+  readonly write: ((old: unknown) => unknown) | undefined
+}
+
+/** What has changed since threads were stored, from the oldest on. */
+export type Change = Exclude<Migration, { readonly _tag: "Convert" }> | Conversion
+
 export interface Program {
   readonly name: string
   readonly version: string | undefined
@@ -150,6 +170,7 @@ export interface Program {
   readonly required: ReadonlyArray<string>
   readonly output: Read
   readonly limits: Limits
+  readonly migrations: ReadonlyArray<Change>
   /** What identifies the shape of the graph: it goes into the ids of its checkpoints. */
   readonly fingerprint: string
 }

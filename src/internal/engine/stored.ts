@@ -5,22 +5,25 @@
  */
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
-import * as Schema from "effect/Schema"
+import type * as Schema from "effect/Schema"
 import type * as Channel from "../../Channel.ts"
-import { type CheckpointRow, format, type TaskRow } from "../../Checkpoint.ts"
-import { type Checkpoint, initial, liveOf } from "./checkpoint.ts"
-import { emptyCell, fold } from "./fold.ts"
+import type { CheckpointRow, TaskRow } from "../../Checkpoint.ts"
+import type { GraphDifference } from "../../GraphError.ts"
+import { type Checkpoint, initial } from "./checkpoint.ts"
+import { markOf } from "./mark.ts"
 import { isInputTask, START_TASK } from "./plan.ts"
-import { branchTarget, type Program } from "./program.ts"
-import { lengthOf, seal, unseal } from "./seal.ts"
+import type { Program } from "./program.ts"
+import { seal } from "./seal.ts"
 import type { Write } from "./writes.ts"
 
-/** What went wrong, and at which channel. */
-export interface Fault {
-  readonly reason: "Encode" | "Decode" | "Format" | "Graph"
-  readonly channel: string | undefined
-  readonly detail: string
-}
+/** What went wrong, and at which channel; or what has changed since. */
+export type Fault =
+  | {
+    readonly reason: "Encode" | "Decode" | "Format"
+    readonly channel: string | undefined
+    readonly detail: string
+  }
+  | { readonly reason: "Graph"; readonly graph: string; readonly differences: ReadonlyArray<GraphDifference> }
 
 /** Who asks, as seen from the task that keeps the question: the task's node itself, unless it is said otherwise. */
 export interface Asker {
@@ -47,7 +50,13 @@ export type Answers = ReadonlyMap<string, StoredAnswer>
 
 /** What a task has produced. */
 export type TaskRecord =
-  | { readonly status: "done"; readonly writes: ReadonlyArray<Write>; readonly graphs: Graphs }
+  | {
+    readonly status: "done"
+    readonly writes: ReadonlyArray<Write>
+    readonly graphs: Graphs
+    /** Nodes that it leads to, and that the graph no longer has. */
+    readonly gone?: ReadonlyArray<string>
+  }
   | {
     readonly status: "paused"
     readonly requests: ReadonlyArray<StoredRequest>
@@ -73,7 +82,18 @@ export interface Place {
   readonly up: ReadonlyArray<Write>
   /** In a nested graph: hash of the input that it was called with. */
   readonly origin: string
+  /** Nodes that are to run, and that the graph no longer has. */
+  readonly gone: ReadonlyArray<string>
   readonly chain: Chain
+}
+
+/** By key of a state: the mark of its channel. */
+export type Marks = ReadonlyMap<string, string>
+
+/** The graph that has stored something: its fingerprint, and its marks. */
+export interface StoredBy {
+  readonly graph: string
+  readonly marks: Marks
 }
 
 /** How much is stored since the last keyframe: decides when the next is due. */
@@ -82,19 +102,24 @@ export interface Chain {
   readonly changesLength: number
   /** By Delta channel: supersteps with writes since the last keyframe. */
   readonly folds: ReadonlyMap<number, number>
+  /** Who has stored the keyframe: another version of the graph does not go on with its chain. None if nothing is stored. */
+  readonly by: StoredBy | undefined
 }
 
-export const noChain: Chain = { keyframeLength: 0, changesLength: 0, folds: new Map() }
+export const noChain: Chain = { keyframeLength: 0, changesLength: 0, folds: new Map(), by: undefined }
 
 // A row costs about this much besides its data, in characters.
-const rowOverhead = 200
+export const rowOverhead = 200
 // Changes may outgrow the keyframe by this before the next one: it bounds both the storage and the reading.
 const growth = 1
 
-type Pairs = ReadonlyArray<readonly [string, number]>
-type StoredWrite = readonly [channel: string, kind: 0 | 1, json: Schema.Json]
+type Pairs<A = number> = ReadonlyArray<readonly [string, A]>
+export type StoredWrite = readonly [channel: string, kind: 0 | 1, json: Schema.Json]
 
-interface CheckpointData {
+export interface CheckpointData {
+  /** Of a keyframe: the fingerprint of the graph that stored it, and the marks of its keys. */
+  readonly graph?: string
+  readonly marks?: Pairs<string>
   readonly version: number
   readonly versions: Pairs
   readonly seen: Pairs
@@ -109,22 +134,22 @@ interface CheckpointData {
 }
 
 type TaskData =
-  | { readonly writes: ReadonlyArray<StoredWrite>; readonly graphs?: Graphs }
+  | {
+    readonly writes: ReadonlyArray<StoredWrite>
+    readonly graphs?: Graphs
+    /** Where the checkpoint was stored by another version of the graph: the marks of the keys that are written. */
+    readonly marks?: Pairs<string>
+  }
   | { readonly requests: ReadonlyArray<StoredRequest>; readonly answers?: StoredAnswers; readonly graphs?: Graphs }
   | { readonly error: string; readonly answers?: StoredAnswers; readonly graphs?: Graphs }
 
-type StoredAnswers = ReadonlyArray<readonly [id: string, answer: StoredAnswer]>
+export type StoredAnswers = ReadonlyArray<readonly [id: string, answer: StoredAnswer]>
 
-const fault = (reason: Fault["reason"], channel: string | undefined, detail: string): Result.Result<never, Fault> =>
-  Result.fail({ reason, channel, detail })
-
-/** A channel of a stored thread that the graph does not have. That of a node stands for the node. */
-const gone = (channel: string, how: "holds" | "writes"): Result.Result<never, Fault> => {
-  const node = branchTarget(channel)
-  return node === undefined
-    ? fault("Graph", channel, `the stored thread ${how} it, but the graph no longer has it`)
-    : fault("Graph", undefined, `node "${node}" is gone from the graph, or the thread belongs to another graph`)
-}
+export const fault = (
+  reason: "Encode" | "Decode" | "Format",
+  channel: string | undefined,
+  detail: string
+): Result.Result<never, Fault> => Result.fail({ reason, channel, detail })
 
 /** JSON text; a value too deep for the call stack is a fault. */
 const stringify = (value: unknown): Result.Result<string, Fault> => {
@@ -135,12 +160,17 @@ const stringify = (value: unknown): Result.Result<string, Fault> => {
   }
 }
 
-const parse = (text: string): Result.Result<unknown, Fault> => {
-  try {
-    return Result.succeed(JSON.parse(text) as unknown)
-  } catch (cause) {
-    return fault("Decode", undefined, String(cause))
+const storedBys = new WeakMap<Program, StoredBy>()
+
+/** What a graph says of itself beside what it stores. */
+export const storedBy = (program: Program): StoredBy => {
+  let by = storedBys.get(program)
+  if (by === undefined) {
+    const keys = program.channels.filter((channel, number) => channel.isState && isTracked(program, number))
+    const marks = new Map(keys.map((channel) => [channel.name, markOf(channel)]))
+    storedBys.set(program, by = { graph: program.fingerprint, marks })
   }
+  return by
 }
 
 // ---------------------------------------------------------------------------
@@ -165,30 +195,46 @@ export const encodeWrites = (
   return Result.succeed(rows)
 }
 
-const decodeWrites = (
+export type Written = Write & { readonly task: string }
+
+/** Whether a node of a graph has written this to the state. The input is no write of a node. */
+export const isHandedUp = (program: Program, write: Written): boolean =>
+  program.channels[write.channel]!.isState && !isInputTask(write.task) && write.task !== START_TASK
+
+/** What nodes of a graph wrote to its state, not counting its input. */
+export const handedUp = (
   program: Program,
-  rows: ReadonlyArray<StoredWrite>
-): Result.Result<ReadonlyArray<Write>, Fault> => {
-  const writes: Array<Write> = []
-  for (const [name, kind, json] of rows) {
-    const number = program.channelNumber.get(name)
-    if (number === undefined) return gone(name, "writes")
-    const value = program.channels[number]!.codec.decodeWrite({ kind: kind === 0 ? "write" : "overwrite", json })
-    if (Result.isFailure(value)) return fault("Decode", name, value.failure)
-    writes.push({ channel: number, value: value.success })
-  }
-  return Result.succeed(writes)
-}
+  tasks: ReadonlyArray<{ readonly id: string; readonly writes: ReadonlyArray<Write> }>
+): ReadonlyArray<Write> =>
+  tasks.flatMap(({ id, writes }) => writes.filter((write) => isHandedUp(program, { ...write, task: id })))
 
 const answersOf = (answers: Answers): { answers?: StoredAnswers } => answers.size === 0 ? {} : { answers: [...answers] }
 
 const graphsOf = (graphs: Graphs): { graphs?: Graphs } => graphs.length === 0 ? {} : { graphs }
 
-const taskData = (program: Program, record: TaskRecord): Result.Result<TaskData, Fault> => {
+/** What stands beside a checkpoint is read as that is, unless it says something else. */
+const marksOf = (
+  program: Program,
+  by: StoredBy | undefined,
+  writes: ReadonlyArray<Write>
+): { marks?: Pairs<string> } => {
+  if (by === undefined || by.graph === program.fingerprint) return {}
+  const names = new Set(writes.map(({ channel }) => program.channels[channel]!.name))
+  return { marks: [...storedBy(program).marks].filter(([name]) => names.has(name)) }
+}
+
+const taskData = (
+  program: Program,
+  by: StoredBy | undefined,
+  record: TaskRecord
+): Result.Result<TaskData, Fault> => {
   const graphs = graphsOf(record.graphs)
   switch (record.status) {
     case "done":
-      return Result.map(encodeWrites(program, record.writes), (writes) => ({ writes, ...graphs }))
+      return Result.map(
+        encodeWrites(program, record.writes),
+        (writes) => ({ writes, ...graphs, ...marksOf(program, by, record.writes) })
+      )
     case "paused":
       return Result.succeed({ requests: record.requests, ...answersOf(record.answers), ...graphs })
     case "failed":
@@ -196,18 +242,20 @@ const taskData = (program: Program, record: TaskRecord): Result.Result<TaskData,
   }
 }
 
+/** The row of a task beside a checkpoint, which `by` has stored. */
 export const encodeTask = (
   program: Program,
+  by: StoredBy | undefined,
   at: { readonly checkpoint: string; readonly task: string; readonly revision: number },
   record: TaskRecord
 ): Result.Result<TaskRow, Fault> =>
   Result.map(
-    Result.flatMap(taskData(program, record), stringify),
+    Result.flatMap(taskData(program, by, record), stringify),
     (json) => taskRow({ ...at, status: record.status }, json)
   )
 
 /** Of a result the revision is left out: whether the task paused before says nothing of what it came to. */
-const besideTask = ({ checkpoint, revision, status, task }: Omit<TaskRow, "data">): ReadonlyArray<string> => [
+export const besideTask = ({ checkpoint, revision, status, task }: Omit<TaskRow, "data">): ReadonlyArray<string> => [
   checkpoint,
   task,
   status,
@@ -219,60 +267,6 @@ export const taskRow = (row: Omit<TaskRow, "data">, json: string): TaskRow => ({
   ...row,
   data: seal(besideTask(row), json)
 })
-
-const GraphsData = Schema.Array(Schema.Tuple([Schema.String, Schema.String]))
-const WritesData = Schema.Array(Schema.Tuple([Schema.String, Schema.Literals([0, 1]), Schema.Json]))
-const AskerData = {
-  graph: Schema.optionalKey(Schema.String),
-  isHandler: Schema.optionalKey(Schema.Literal(true))
-}
-const AnswersData = Schema.Array(Schema.Tuple([
-  Schema.String,
-  Schema.Struct({ tag: Schema.String, payload: Schema.String, answer: Schema.Json, ...AskerData })
-]))
-
-const DoneData = Schema.Struct({ writes: WritesData, graphs: Schema.optionalKey(GraphsData) })
-const PausedData = Schema.Struct({
-  requests: Schema.Array(Schema.Struct({ id: Schema.String, tag: Schema.String, payload: Schema.Json, ...AskerData })),
-  answers: Schema.optionalKey(AnswersData),
-  graphs: Schema.optionalKey(GraphsData)
-})
-const FailedData = Schema.Struct({
-  error: Schema.String,
-  answers: Schema.optionalKey(AnswersData),
-  graphs: Schema.optionalKey(GraphsData)
-})
-const PairsData = Schema.Array(Schema.Tuple([Schema.String, Schema.Int]))
-const StoredCheckpointData = Schema.Struct({
-  version: Schema.Int,
-  versions: PairsData,
-  seen: PairsData,
-  cells: Schema.Array(Schema.Tuple([Schema.String, Schema.Json])),
-  cleared: Schema.optionalKey(Schema.Array(Schema.String)),
-  folded: Schema.optionalKey(Schema.Array(Schema.String)),
-  graphs: Schema.optionalKey(GraphsData),
-  up: Schema.optionalKey(WritesData),
-  origin: Schema.optionalKey(Schema.String),
-  tasks: Schema.optionalKey(Schema.Int)
-})
-
-/** Stored text that is what was stored, and has the shape it has to have. What does not is a fault, never a default. */
-const shaped =
-  <A>(is: (u: unknown) => u is A, what: string) =>
-  (beside: ReadonlyArray<string>, text: string): Result.Result<A, Fault> => {
-    const json = unseal(beside, text)
-    const data = json === undefined ? Result.succeed(undefined) : parse(json)
-    return Result.flatMap(
-      data,
-      (data) => is(data) ? Result.succeed(data) : fault("Decode", undefined, `${what} is damaged`)
-    )
-  }
-
-const shapedDone = shaped(Schema.is(DoneData), "the result of a task")
-const shapedPaused = shaped(Schema.is(PausedData), "the pause of a task")
-const shapedFailed = shaped(Schema.is(FailedData), "the failure of a task")
-const shapedCheckpoint = shaped(Schema.is(StoredCheckpointData), "its data")
-const shapedWrites = shaped(Schema.is(WritesData), "a kept result")
 
 /** The writes of a result that is kept apart from a thread, as text. */
 export const keptText = (
@@ -286,16 +280,8 @@ export const keptText = (
     : fault("Encode", program.channels[lost.channel]!.name, "it is never stored")
 }
 
-/** The writes whose text this is. */
-export const keptWrites = (
-  program: Program,
-  beside: ReadonlyArray<string>,
-  text: string
-): Result.Result<ReadonlyArray<Write>, Fault> =>
-  Result.flatMap(shapedWrites(beside, text), (rows) => decodeWrites(program, rows))
-
 /** What the data of a checkpoint is sealed with: all of the row but the time, which is in no hash. */
-const besideCheckpoint = (row: Omit<CheckpointRow, "data" | "createdMillis">): ReadonlyArray<string> => [
+export const besideCheckpoint = (row: Omit<CheckpointRow, "data" | "createdMillis">): ReadonlyArray<string> => [
   row.id,
   row.parent ?? "",
   String(row.branch),
@@ -311,35 +297,6 @@ export const checkpointRow = (row: Omit<CheckpointRow, "data">, json: string): C
   ...row,
   data: seal(besideCheckpoint(row), json)
 })
-
-const answersFrom = (stored: StoredAnswers | undefined): Answers => new Map(stored)
-
-export const decodeTask = (program: Program, row: TaskRow): Result.Result<TaskRecord, Fault> => {
-  switch (row.status) {
-    case "done":
-      return Result.flatMap(
-        shapedDone(besideTask(row), row.data),
-        ({ graphs = [], writes }) =>
-          Result.map(decodeWrites(program, writes), (writes): TaskRecord => ({ status: "done", writes, graphs }))
-      )
-    case "paused":
-      return Result.map(shapedPaused(besideTask(row), row.data), ({ answers, graphs = [], requests }): TaskRecord => ({
-        status: "paused",
-        requests,
-        answers: answersFrom(answers),
-        graphs
-      }))
-    case "failed":
-      return Result.map(shapedFailed(besideTask(row), row.data), ({ answers, error, graphs = [] }): TaskRecord => ({
-        status: "failed",
-        error,
-        answers: answersFrom(answers),
-        graphs
-      }))
-    default:
-      return fault("Decode", undefined, `a task has the unknown status "${String(row.status)}"`)
-  }
-}
 
 // ---------------------------------------------------------------------------
 // Checkpoints
@@ -383,6 +340,8 @@ const keyframeData = (program: Program, place: Place): Result.Result<CheckpointD
     encodeCells(program, checkpoint, written),
     (cells) =>
       Result.map(encodeWrites(program, place.up), (up) => ({
+        graph: program.fingerprint,
+        marks: [...storedBy(program).marks],
         version: checkpoint.version,
         versions: written.map((number) => [program.channels[number]!.name, checkpoint.versions[number]!] as const),
         seen: program.nodes.flatMap(({ name, number }) =>
@@ -471,8 +430,9 @@ export const encodeCheckpoint = (
     const folds = program.channels.some(({ rule }) => rule._tag === "Delta")
       ? nextFolds(program, before, after)
       : before.chain.folds
-    const due = isDue(program, { ...before.chain, folds })
-    if (!due) {
+    const { by } = before.chain
+    const isOther = by !== undefined && by.graph !== program.fingerprint
+    if (!isOther && !isDue(program, { ...before.chain, folds })) {
       const encoded = Result.flatMap(changeData(program, before, after, following), stringify)
       return Result.map(encoded, (data) => ({
         isKeyframe: false,
@@ -480,7 +440,8 @@ export const encodeCheckpoint = (
         chain: {
           keyframeLength: before.chain.keyframeLength,
           changesLength: before.chain.changesLength + data.length + following.writesLength + rowOverhead,
-          folds
+          folds,
+          by
         }
       }))
     }
@@ -489,245 +450,8 @@ export const encodeCheckpoint = (
   return Result.map(encoded, (data) => ({
     isKeyframe: true,
     data,
-    chain: { keyframeLength: data.length, changesLength: 0, folds: new Map() }
+    chain: { keyframeLength: data.length, changesLength: 0, folds: new Map(), by: storedBy(program) }
   }))
-}
-
-// ---------------------------------------------------------------------------
-// Reading back
-// ---------------------------------------------------------------------------
-
-const byTask = (a: TaskRow, b: TaskRow): number => a.task < b.task ? -1 : a.task > b.task ? 1 : 0
-
-type Written = Write & { readonly task: string }
-
-/** The writes to some channels that lead from a checkpoint to the next, in the batches in which they were applied. */
-const batches = (
-  program: Program,
-  rows: ReadonlyArray<TaskRow>,
-  isWanted: (channel: string) => boolean
-): Result.Result<ReadonlyArray<ReadonlyArray<Written>>, Fault> => {
-  const groups: Array<ReadonlyArray<Written>> = []
-  const tasks: Array<Written> = []
-  for (const row of [...rows].sort(byTask)) {
-    if (row.status !== "done") continue
-    // What led to nodes that the graph no longer has is past.
-    const decoded = Result.flatMap(
-      shapedDone(besideTask(row), row.data),
-      ({ writes }) => decodeWrites(program, writes.filter(([channel]) => isWanted(channel)))
-    )
-    if (Result.isFailure(decoded)) return Result.fail(decoded.failure)
-    const writes = decoded.success.map((write) => ({ ...write, task: row.task }))
-    if (isInputTask(row.task)) groups.push(writes)
-    else for (const write of writes) tasks.push(write)
-  }
-  return Result.succeed([...groups, tasks])
-}
-
-interface Cells {
-  readonly json: Map<string, Schema.Json>
-  /** By channel: batches of writes to apply to the decoded value. */
-  readonly writes: Map<number, Array<ReadonlyArray<unknown>>>
-}
-
-const foldInto = (
-  program: Program,
-  cells: Cells,
-  names: ReadonlyArray<string>,
-  groups: ReadonlyArray<ReadonlyArray<Write>>
-): Result.Result<void, Fault> => {
-  for (const name of names) {
-    const number = program.channelNumber.get(name)
-    if (number === undefined) return gone(name, "holds")
-    const own = groups.map((group) => group.filter(({ channel }) => channel === number).map(({ value }) => value))
-    const written = own.filter((batch) => batch.length > 0)
-    if (written.length === 0) return fault("Decode", name, "the writes that changed it are missing")
-    const before = cells.writes.get(number)
-    if (before === undefined) cells.writes.set(number, written)
-    else for (const batch of written) before.push(batch)
-  }
-  return Result.succeed(undefined)
-}
-
-const decodeCells = (program: Program, cells: Cells): Result.Result<ReadonlyArray<Channel.Cell>, Fault> => {
-  const out = program.channels.map(emptyCell)
-  for (const [name, json] of cells.json) {
-    const number = program.channelNumber.get(name)
-    if (number === undefined) return gone(name, "holds")
-    const value = program.channels[number]!.codec.decode(json)
-    if (Result.isFailure(value)) return fault("Decode", name, value.failure)
-    out[number] = Option.some(value.success)
-  }
-  for (const [number, list] of cells.writes) {
-    const channel = program.channels[number]!
-    for (const batch of list) {
-      const cell = fold(channel, out[number]!, batch)
-      if (Result.isFailure(cell)) return fault("Decode", channel.name, cell.failure.message)
-      out[number] = cell.success
-    }
-  }
-  return Result.succeed(out)
-}
-
-/** Numbers by name, as an array by number; names that the graph no longer has are left out. */
-const numbered = (
-  size: number,
-  numbers: ReadonlyMap<string, number>,
-  byName: ReadonlyMap<string, number>
-): ReadonlyArray<number> => {
-  const out = Array.from({ length: size }, () => 0)
-  for (const [name, value] of byName) {
-    const number = numbers.get(name)
-    if (number !== undefined) out[number] = value
-  }
-  return out
-}
-
-const isHandedUp = (program: Program, write: Written): boolean =>
-  program.channels[write.channel]!.isState && !isInputTask(write.task) && write.task !== START_TASK
-
-/** What nodes of a graph wrote to its state, not counting its input. */
-export const handedUp = (
-  program: Program,
-  tasks: ReadonlyArray<{ readonly id: string; readonly writes: ReadonlyArray<Write> }>
-): ReadonlyArray<Write> =>
-  tasks.flatMap(({ id, writes }) => writes.filter((write) => isHandedUp(program, { ...write, task: id })))
-
-/** What the rows of a chain add up to. */
-class Rebuild {
-  readonly program: Program
-  readonly cells: Cells = { json: new Map(), writes: new Map() }
-  readonly versions = new Map<string, number>()
-  readonly seen = new Map<string, number>()
-  readonly graphs = new Map<string, string>()
-  readonly folds = new Map<number, number>()
-  up: Array<Write> = []
-  origin = ""
-  version = 0
-  changesLength = 0
-
-  constructor(program: Program) {
-    this.program = program
-  }
-
-  /** Takes in what every row holds. */
-  #merge(data: CheckpointData): void {
-    for (const [name, value] of data.versions) this.versions.set(name, value)
-    for (const [name, value] of data.seen) this.seen.set(name, value)
-    for (const [namespace, id] of data.graphs ?? []) this.graphs.set(namespace, id)
-    for (const name of data.cleared ?? []) this.cells.json.delete(name)
-    for (const [name, json] of data.cells) this.cells.json.set(name, json)
-    this.version = data.version
-    this.origin = data.origin ?? this.origin
-  }
-
-  keyframe(data: CheckpointData): Result.Result<void, Fault> {
-    this.#merge(data)
-    return Result.map(decodeWrites(this.program, data.up ?? []), (up) => {
-      this.up = [...up]
-    })
-  }
-
-  change(row: CheckpointRow, data: CheckpointData, beside: ReadonlyArray<TaskRow>): Result.Result<void, Fault> {
-    this.#merge(data)
-    if (beside.filter(({ status }) => status === "done").length !== data.tasks) {
-      return fault("Decode", undefined, "results of tasks that it follows from are missing, or there are others")
-    }
-    this.changesLength += lengthOf(row.data) + rowOverhead + beside.reduce((sum, { data }) => sum + data.length, 0)
-    const folded = data.folded ?? []
-    if (folded.length === 0 && this.origin === "") return Result.succeed(undefined)
-    const isWanted = (name: string): boolean => {
-      const number = this.program.channelNumber.get(name)
-      return folded.includes(name) ||
-        (this.origin !== "" && number !== undefined && this.program.channels[number]!.isState)
-    }
-    return Result.flatMap(batches(this.program, beside, isWanted), (groups) => {
-      // A new call of a nested graph: what it hands up begins with it.
-      if (data.origin !== undefined) this.up = []
-      else if (this.origin !== "") {
-        for (const write of groups.flat()) if (isHandedUp(this.program, write)) this.up.push(write)
-      }
-      return Result.map(foldInto(this.program, this.cells, folded, groups), () => {
-        for (const name of folded) {
-          const number = this.program.channelNumber.get(name)!
-          if (this.program.channels[number]!.rule._tag === "Delta") {
-            this.folds.set(number, (this.folds.get(number) ?? 0) + 1)
-          }
-        }
-      })
-    })
-  }
-}
-
-const rebuild = (
-  program: Program,
-  chain: ReadonlyArray<CheckpointRow>,
-  rows: ReadonlyMap<string, ReadonlyArray<TaskRow>>
-): Result.Result<Rebuild, Fault> => {
-  const out = new Rebuild(program)
-  for (const [index, row] of chain.entries()) {
-    if (row.format > format) {
-      return fault("Format", undefined, `it has format ${row.format}; this version reads up to ${format}`)
-    }
-    const taken = Result.flatMap(
-      shapedCheckpoint(besideCheckpoint(row), row.data),
-      (data) => index === 0 ? out.keyframe(data) : out.change(row, data, rows.get(chain[index - 1]!.id) ?? [])
-    )
-    if (Result.isFailure(taken)) return Result.fail(taken.failure)
-  }
-  return Result.succeed(out)
-}
-
-const decodeRecords = (
-  program: Program,
-  rows: ReadonlyArray<TaskRow>
-): Result.Result<ReadonlyMap<string, TaskRecord>, Fault> => {
-  const records = new Map<string, TaskRecord>()
-  for (const row of rows) {
-    const record = decodeTask(program, row)
-    if (Result.isFailure(record)) return Result.fail(record.failure)
-    records.set(row.task, record.success)
-  }
-  return Result.succeed(records)
-}
-
-/** Reads a checkpoint back from its chain and the task rows beside it. */
-export const decodeCheckpoint = (
-  program: Program,
-  chain: ReadonlyArray<CheckpointRow>,
-  tasks: ReadonlyArray<TaskRow>
-): Result.Result<Place, Fault> => {
-  const last = chain[chain.length - 1]
-  if (last === undefined || !chain[0]!.isKeyframe) return fault("Decode", undefined, "its keyframe is missing")
-  const rows = Map.groupBy(tasks, (row) => row.checkpoint)
-  return Result.flatMap(
-    rebuild(program, chain, rows),
-    (built) =>
-      Result.flatMap(
-        decodeCells(program, built.cells),
-        (cells) =>
-          Result.map(decodeRecords(program, rows.get(last.id) ?? []), (records): Place => ({
-            id: last.id,
-            checkpoint: {
-              step: last.step,
-              version: built.version,
-              cells,
-              versions: numbered(program.channels.length, program.channelNumber, built.versions),
-              seen: numbered(program.nodes.length, program.nodeNumber, built.seen),
-              // Of a run, not of the thread: the rows of a run that was resumed are those of one that was not.
-              stopped: 0,
-              live: liveOf(program, cells),
-              updated: undefined
-            },
-            records,
-            revisions: new Map((rows.get(last.id) ?? []).map(({ revision, task }) => [task, revision])),
-            graphs: built.graphs,
-            up: built.up,
-            origin: built.origin,
-            chain: { keyframeLength: lengthOf(chain[0]!.data), changesLength: built.changesLength, folds: built.folds }
-          }))
-      )
-  )
 }
 
 /** The machine before anything was stored. */
@@ -739,5 +463,6 @@ export const emptyPlace = (program: Program, origin: string): Place => ({
   graphs: new Map(),
   up: [],
   origin,
+  gone: [],
   chain: noChain
 })

@@ -8,11 +8,20 @@ import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import type { Move } from "../../Checkpoint.ts"
 import { Checkpointer } from "../../Checkpointer.ts"
-import { type CheckpointError, UnknownCheckpoint, UnknownThread } from "../../GraphError.ts"
+import { UnknownCheckpoint, UnknownThread } from "../../GraphError.ts"
 import { nodeOf, ROOT, within } from "../engine/namespace.ts"
 import type { Program } from "../engine/program.ts"
 import type { Place } from "../engine/stored.ts"
-import { type Inside, load, metadataOf, Session, type StoredMetadata, type ThreadRun } from "./session.ts"
+import {
+  type Inside,
+  load,
+  metadataOf,
+  type ReadError,
+  Session,
+  type StoredMetadata,
+  type ThreadRun,
+  whole
+} from "./session.ts"
 import type { Erased } from "./task.ts"
 import { threadRun } from "./thread.ts"
 
@@ -57,6 +66,7 @@ const climb: (
     for (const { namespace, program: own } of way.toReversed()) {
       const found = yield* load({ saver, thread }, own, namespace, id)
       if (Option.isNone(found)) return yield* unknown
+      yield* whole(thread, own, found.value.place)
       const metadata = metadataOf(found.value.row)
       const { inside } = metadata
       levels.unshift({ program: own, namespace, place: found.value.place, inside, metadata })
@@ -72,7 +82,7 @@ const moves = (
   run: ThreadRun,
   levels: ReadonlyArray<Level>,
   now: number
-): Result.Result<{ readonly root: Session; readonly moves: ReadonlyArray<Move> }, CheckpointError> => {
+): Result.Result<{ readonly root: Session; readonly moves: ReadonlyArray<Move> }, ReadError> => {
   let root: Session | undefined
   let around: string | undefined
   const moves: Array<Move> = []

@@ -223,7 +223,7 @@ export const snapshot: (located: Located) => Erased<Snapshot<unknown>> = Effect.
   const tasks = planned.map((task) => showTask(located, task))
   return {
     values: values(program, shown),
-    next: planned.filter(isOpen).map((task) => task.node.name),
+    next: [...place.gone, ...planned.filter(isOpen).map((task) => task.node.name)],
     tasks,
     requests: tasks.flatMap(({ requests }) => requests),
     checkpoint: row.id,

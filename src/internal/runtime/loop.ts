@@ -33,7 +33,17 @@ import { INPUT_NODE, type Program } from "../engine/program.ts"
 import { emptyPlace, encodeWrites, type Graphs, handedUp, type Place, type TaskRecord } from "../engine/stored.ts"
 import { inputWrites, updateOf, type Write } from "../engine/writes.ts"
 import { offerTraced, wants } from "./events.ts"
-import { type Inside, isAlive, isFault, load, placeKey, Session, type ThreadRun } from "./session.ts"
+import {
+  type Inside,
+  isAlive,
+  isFault,
+  load,
+  placeKey,
+  type ReadError,
+  Session,
+  type ThreadRun,
+  whole
+} from "./session.ts"
 import { announce, askedOf, execute, failureOf, type Outcomes, recordOf, report } from "./superstep.ts"
 import {
   type Erased,
@@ -501,11 +511,14 @@ export const feed: (run: GraphRun, input: unknown) => Erased<void> = Effect.fnUn
 /** A checkpoint of a graph inside a task, which has to be there. */
 const loadInside: (thread: ThreadRun, program: Program, namespace: string, id: string) => Effect.Effect<
   Place,
-  CheckpointError | ThreadDeleted
+  ReadError | ThreadDeleted
 > = Effect.fnUntraced(function*(run: ThreadRun, program: Program, namespace: string, id: string) {
   const { life, saver, thread } = run
   const found = yield* load(run, program, namespace, id)
-  if (found._tag === "Some") return found.value.place
+  if (found._tag === "Some") {
+    yield* whole(thread, program, found.value.place)
+    return found.value.place
+  }
   if (!(yield* isAlive(saver, thread, life))) return yield* new ThreadDeleted({ thread })
   const detail = `the checkpoint of the graph at "${namespace}" is missing`
   return yield* new CheckpointError({ reason: "Decode", thread, checkpoint: id, detail })
@@ -583,7 +596,7 @@ const nestedRun: (run: GraphRun, task: Task, call: NestedCall) => Erased<GraphRu
   const origin = run.session === undefined || call.persistence === "none" ? "" : originOf(call.program, input)
   const session = yield* Effect.tapError(
     nestedSession(run, task, call, namespace, origin),
-    (error) => Effect.sync(() => run.shared.thread?.faults.add(error as CheckpointError))
+    (error) => Effect.sync(() => run.shared.thread?.faults.add(error as ReadError))
   )
   const limits = { ...call.program.limits, ...run.shared.overrides }
   const child: GraphRun = {

@@ -11,6 +11,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaIssue from "effect/SchemaIssue"
 import { InvalidArgument } from "../../GraphError.ts"
+import type { Migration } from "../../Migration.ts"
 import * as Policy from "../../Policy.ts"
 import type { GraphOptions } from "../engine/lower.ts"
 import type { Limits, Program } from "../engine/program.ts"
@@ -71,9 +72,14 @@ const isRetry = (u: unknown): boolean =>
     ? u.every(isRetry)
     : typeof u === "object" && u !== null && "schedule" in u && "while" in u && typeof u.while === "function"
 
+const isMigrations = (u: unknown): boolean =>
+  Array.isArray(u) &&
+  u.every((one: unknown) => typeof one === "object" && one !== null && "_tag" in one && typeof one._tag === "string")
+
 const definition = Schema.Struct({
   ...limits,
   version: text,
+  migrations: optional<ReadonlyArray<Migration>>("a list of what Migration.* makes", isMigrations),
   persistence: oneOf("call", "thread", "none"),
   retry: optional<Policy.Retry | ReadonlyArray<Policy.Retry>>("what Policy.retry makes, or a list of it", isRetry),
   timeout: Schema.optional(Schema.Unknown)
@@ -247,6 +253,7 @@ export const graphOptions = (given: unknown): GraphOptions => {
   const said = Result.getOrThrowWith(told(definition, given), ({ message }) => new Error(message))
   return {
     version: said.version,
+    migrations: said.migrations ?? [],
     persistence: said.persistence ?? "call",
     limits: {
       recursionLimit: defaultRecursionLimit,

@@ -12,14 +12,13 @@ import * as Semaphore from "effect/Semaphore"
 import type { CheckpointRow, Move, Source, TaskRow } from "../../Checkpoint.ts"
 import { format } from "../../Checkpoint.ts"
 import type { CheckpointerShape } from "../../Checkpointer.ts"
-import { CheckpointError, ThreadConflict, type ThreadDeleted } from "../../GraphError.ts"
+import { CheckpointError, GraphChanged, ThreadConflict, type ThreadDeleted } from "../../GraphError.ts"
 import type { Checkpoint } from "../engine/checkpoint.ts"
 import { hash, hashAll } from "../engine/hash.ts"
 import type { Program } from "../engine/program.ts"
+import { decodeCheckpoint, decodeTask } from "../engine/restored.ts"
 import {
   checkpointRow,
-  decodeCheckpoint,
-  decodeTask,
   encodeCheckpoint,
   type EncodedCheckpoint,
   encodeTask,
@@ -34,7 +33,10 @@ import { quoted } from "../say.ts"
 
 export type Durability = "sync" | "async" | "exit"
 
-export type StorageError = CheckpointError | ThreadConflict | ThreadDeleted
+/** Why what is stored cannot be read. */
+export type ReadError = CheckpointError | GraphChanged
+
+export type StorageError = ReadError | ThreadConflict | ThreadDeleted
 
 /** Commits that may wait in `async` before the run waits for them. */
 export const maxCommitLag = 64
@@ -183,8 +185,10 @@ export class Commits {
   readonly flush: Effect.Effect<void, StorageError> = Effect.suspend(() => this.#behind.flush)
 }
 
-export const toError = (thread: string, checkpoint: string | undefined) => (fault: Fault): CheckpointError =>
-  new CheckpointError({ reason: fault.reason, thread, channel: fault.channel, checkpoint, detail: fault.detail })
+export const toError = (thread: string, checkpoint: string | undefined) => (fault: Fault): ReadError =>
+  fault.reason === "Graph"
+    ? new GraphChanged({ thread, checkpoint, graph: fault.graph, differences: fault.differences })
+    : new CheckpointError({ reason: fault.reason, thread, channel: fault.channel, checkpoint, detail: fault.detail })
 
 /** Names the head of a graph that runs inside a task; the root's has no name. */
 export const placeKey = (inside: Inside | undefined, namespace: string): string =>
@@ -196,7 +200,7 @@ export const load = (
   program: Program,
   namespace: string,
   id: string
-): Effect.Effect<Option.Option<{ readonly place: Place; readonly row: CheckpointRow }>, CheckpointError> =>
+): Effect.Effect<Option.Option<{ readonly place: Place; readonly row: CheckpointRow }>, ReadError> =>
   Effect.flatMap(run.saver.get(run.thread, namespace, id), (saved) => {
     if (Option.isNone(saved)) return Effect.succeedNone
     const { chain, tasks } = saved.value
@@ -206,6 +210,22 @@ export const load = (
       checkMetadata(run.thread, [row]),
       Effect.map(Effect.fromResult(place), (place) => Option.some({ place, row }))
     )
+  })
+
+/** Fails where a node is to run that the graph no longer has: what goes on from there would leave it out. */
+export const whole = (
+  thread: string,
+  program: Program,
+  { gone, id, records }: Place
+): Effect.Effect<void, GraphChanged> =>
+  Effect.suspend(() => {
+    const all = new Set(gone)
+    for (const record of records.values()) {
+      if (record.status === "done") { for (const name of record.gone ?? []) all.add(name) }
+    }
+    if (all.size === 0) return Effect.void
+    const differences = [...all].map((name) => ({ kind: "NodeGone" as const, name }))
+    return Effect.fail(new GraphChanged({ thread, graph: program.name, checkpoint: id, differences }))
   })
 
 /** Whether the thread is the one that it was. */
@@ -389,16 +409,16 @@ export class Session {
     return this.place.id ?? this.seed
   }
 
-  #fail(fault: Fault): CheckpointError {
+  #fail(fault: Fault): ReadError {
     const error = toError(this.run.thread, this.place.id)(fault)
     this.run.faults.add(error)
     return error
   }
 
-  #encode(checkpoint: string, task: string, record: TaskRecord): Result.Result<TaskRow, CheckpointError> {
+  #encode(checkpoint: string, task: string, record: TaskRecord): Result.Result<TaskRow, ReadError> {
     const revision = (this.#storedTasks.get(task) ?? 0) + 1
     return Result.mapError(
-      encodeTask(this.program, { checkpoint, task, revision }, record),
+      encodeTask(this.program, this.place.chain.by, { checkpoint, task, revision }, record),
       (fault) => this.#fail(fault)
     )
   }
@@ -434,7 +454,7 @@ export class Session {
         this.#storedTasks.set(id, rows[index]!.revision)
         this.#outdated.delete(id)
         if (rows[index] === row || rows[index]!.status !== "done" || rows[index]!.data === row.data) continue
-        const record = decodeTask(this.program, rows[index]!)
+        const record = decodeTask(this.program, this.place.chain.by, rows[index]!)
         if (Result.isFailure(record)) return Effect.fail(this.#fail(record.failure))
         this.adopted.set(id, record.success)
       }
@@ -483,7 +503,7 @@ export class Session {
   }
 
   /** Where it stands, as a graph sees it that is called at the same place: what storage would give, if this one were stored. */
-  placeFor(program: Program): Result.Result<Place, CheckpointError> {
+  placeFor(program: Program): Result.Result<Place, ReadError> {
     const { id } = this.place
     if (program === this.program || id === undefined) return Result.succeed(this.place)
     const read = Result.flatMap(
@@ -515,7 +535,7 @@ export class Session {
   }
 
   /** Moves on to the next checkpoint: what has to be written of it. */
-  move(step: Step, createdMillis: number): Result.Result<Move, CheckpointError> {
+  move(step: Step, createdMillis: number): Result.Result<Move, ReadError> {
     return Result.flatMap(
       this.#advance(step),
       ({ encoded, fresh }) =>
@@ -530,7 +550,7 @@ export class Session {
   /** Moves on to the next checkpoint; gives its encoded form, and the rows of finished tasks that are not stored. */
   #advance(
     step: Step
-  ): Result.Result<{ readonly encoded: EncodedCheckpoint; readonly fresh: ReadonlyArray<TaskRow> }, CheckpointError> {
+  ): Result.Result<{ readonly encoded: EncodedCheckpoint; readonly fresh: ReadonlyArray<TaskRow> }, ReadError> {
     const before = this.place
     const rows = this.#encodeAll(this.id, step.tasks.map(({ id, record }) => [id, record]))
     if (Result.isFailure(rows)) return Result.fail(rows.failure)
@@ -557,7 +577,7 @@ export class Session {
   #encodeAll(
     checkpoint: string,
     records: Iterable<readonly [task: string, record: TaskRecord]>
-  ): Result.Result<ReadonlyArray<TaskRow>, CheckpointError> {
+  ): Result.Result<ReadonlyArray<TaskRow>, ReadError> {
     const rows: Array<TaskRow> = []
     for (const [task, record] of records) {
       const row = this.#encode(checkpoint, task, record)
@@ -602,6 +622,7 @@ export class Session {
       graphs: heads.length === 0 ? graphs : new Map([...graphs, ...heads]),
       up: written.length === 0 ? up : [...up, ...written],
       origin,
+      gone: [],
       chain: this.place.chain
     }
   }
@@ -649,7 +670,7 @@ export class Session {
   }
 
   /** A move to where the head is, with records to stand beside it: what is stored with others at once. */
-  moveBeside(records: ReadonlyMap<string, TaskRecord>, createdMillis: number): Result.Result<Move, CheckpointError> {
+  moveBeside(records: ReadonlyMap<string, TaskRecord>, createdMillis: number): Result.Result<Move, ReadError> {
     const encoded = encodeCheckpoint(this.program, undefined, this.place, wholeState)
     if (Result.isFailure(encoded)) return Result.fail(this.#fail(encoded.failure))
     return Result.map(
@@ -691,7 +712,7 @@ export class Session {
   }
 
   /** What durability `exit` has still to store of this graph: a checkpoint, with what stands beside it, if it has none. */
-  unstoredMove(createdMillis: number): Result.Result<Move | undefined, CheckpointError> {
+  unstoredMove(createdMillis: number): Result.Result<Move | undefined, ReadError> {
     const { id } = this.place
     if (id === undefined || this.isStored) return Result.succeed(undefined)
     const encoded = encodeCheckpoint(this.program, undefined, this.place, wholeState)

@@ -9,7 +9,6 @@ import type * as Schema from "effect/Schema"
 import type { CheckpointRow } from "../../Checkpoint.ts"
 import { Checkpointer, type CheckpointerShape } from "../../Checkpointer.ts"
 import {
-  type CheckpointError,
   InvalidArgument,
   InvalidReply,
   MissingInput,
@@ -45,11 +44,13 @@ import {
   load,
   metadataOf,
   noting,
+  type ReadError,
   Session,
   type StoredMetadata,
   type ThreadRun,
   toError,
-  Unstored
+  Unstored,
+  whole
 } from "./session.ts"
 import type { Erased, GraphRun } from "./task.ts"
 
@@ -110,7 +111,7 @@ export const checkThread = (thread: string): Effect.Effect<void, InvalidArgument
 /** Finds a thread, at its head or at a checkpoint. A thread that never ran stands before its first input. */
 export const open: (program: Program, thread: string, from: string | undefined) => Effect.Effect<
   Opened,
-  CheckpointError | InvalidArgument | UnknownCheckpoint | UnknownThread,
+  ReadError | InvalidArgument | UnknownCheckpoint | UnknownThread,
   Checkpointer
 > = Effect.fnUntraced(function*(program, thread, from) {
   yield* checkThread(thread)
@@ -446,6 +447,8 @@ const beginRun: (program: Program, thread: string, begin: Begin, options: Thread
   .fnUntraced(
     function*(program: Program, thread: string, begin: Begin, options: ThreadOptions) {
       const opened = yield* open(program, thread, options.from)
+      const isDropped = begin._tag === "Input" && begin.pending === "discard"
+      if (!isDropped) yield* whole(thread, program, opened.place)
       switch (begin._tag) {
         case "Input": {
           if (begin.pending === "fail" && opened.isHead) yield* nothingPending(opened)

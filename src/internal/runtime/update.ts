@@ -8,13 +8,7 @@ import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import type { Move, Source } from "../../Checkpoint.ts"
 import { END, START } from "../../Command.ts"
-import {
-  AmbiguousUpdate,
-  type CheckpointError,
-  InvalidUpdate,
-  UnknownCheckpoint,
-  UnknownNode
-} from "../../GraphError.ts"
+import { AmbiguousUpdate, type GraphChanged, InvalidUpdate, UnknownCheckpoint, UnknownNode } from "../../GraphError.ts"
 import { applyWrites, type TaskWrites } from "../engine/apply.ts"
 import type { Checkpoint } from "../engine/checkpoint.ts"
 import { emptyCell } from "../engine/fold.ts"
@@ -25,7 +19,18 @@ import { encodeCheckpoint, handedUp, type Place, type TaskRecord } from "../engi
 import { inputWrites, type Write, writesOf } from "../engine/writes.ts"
 import { type At, locate, type Located } from "./inspect.ts"
 import { withInputRecords } from "./loop.ts"
-import { load, metadataOf, placeKey, Session, type Step, type ThreadRun, toError, wholeState } from "./session.ts"
+import {
+  load,
+  metadataOf,
+  placeKey,
+  type ReadError,
+  Session,
+  type Step,
+  type ThreadRun,
+  toError,
+  whole,
+  wholeState
+} from "./session.ts"
 import type { Erased } from "./task.ts"
 import { open, type Opened, threadRun } from "./thread.ts"
 
@@ -235,7 +240,7 @@ const moveAt = (
   source: Source,
   { checkpoint, tasks, up }: Updated,
   records: ReadonlyMap<string, TaskRecord>
-): Effect.Effect<Move, CheckpointError> =>
+): Effect.Effect<Move, ReadError> =>
   Effect.flatMap(
     Clock.currentTimeMillis,
     (now) => Effect.fromResult(session.move({ source, checkpoint, tasks, records, isWhole: true, up }, now))
@@ -267,6 +272,7 @@ const carryGraphs: (
       const found = yield* load(run, body.program, inside, head.value.id)
       if (Option.isNone(found)) continue
       const { place } = found.value
+      yield* whole(run.thread, body.program, place)
       const session = new Session({
         run,
         program: body.program,
@@ -293,7 +299,7 @@ const carryGraphs: (
 ) => Erased<ReadonlyArray<Move>>
 
 /** A task that holds an updated graph runs again: what it asked before may no longer be asked. */
-const reopened = (located: Located, now: number): Result.Result<ReadonlyArray<Move>, CheckpointError> =>
+const reopened = (located: Located, now: number): Result.Result<ReadonlyArray<Move>, ReadError> =>
   Result.all(located.around.flatMap(({ located: around, task }) => {
     const record = around.place.records.get(task.id)
     if (record?.status !== "paused") return []
@@ -328,6 +334,14 @@ const newSession = (opened: Opened): Session =>
     isAtHead: true
   })
 
+/** Fails where the checkpoint, or one that a graph around stands at, has a node to run that is gone. */
+const allWhole = (located: Located): Effect.Effect<void, GraphChanged> =>
+  Effect.forEach(
+    [located, ...located.around.map((one) => one.located)],
+    ({ place, program, thread }) => whole(thread, program, place),
+    { discard: true }
+  )
+
 /** Applies updates, one superstep after another; gives the id of the last checkpoint. */
 export const update: (
   program: Program,
@@ -346,6 +360,7 @@ export const update: (
     const opened = where.path.length === 0 ? yield* open(program, thread, from) : undefined
     const isNew = opened !== undefined && opened.row === undefined
     const located = isNew ? undefined : yield* locate(program, thread, where, from)
+    if (located !== undefined) yield* allWhole(located)
     yield* Effect.fromResult(rehearsed(thread, located?.program ?? program, (located ?? opened!).place, supersteps))
     const session = located === undefined ? newSession(opened!) : yield* openAt(located)
     let around: ReadonlyArray<Move> = located === undefined
@@ -378,6 +393,7 @@ export const update: (
 export const fork: (program: Program, thread: string, from: string | undefined) => Erased<string> = Effect.fnUntraced(
   function*(program: Program, thread: string, from: string | undefined) {
     const located = yield* locate(program, thread, { path: [], called: undefined }, from)
+    yield* allWhole(located)
     const newest = yield* located.saver.head(thread, "")
     const branch = Option.isSome(newest) ? newest.value.branch + 1 : 1
     const session = yield* openAt({ ...located, branch, isHead: false })

@@ -1,0 +1,96 @@
+/**
+ * Marks: what a channel was when something was stored of it, as a short text. Two channels have the same mark if what one has stored means the same
+ * to the other: rules that fold alike, and schemas whose values and writes have the same stored form. Names, notes and checks of a schema
+ * are not part of it; a value that a check refuses fails when it is read. Pure.
+ */
+import * as Schema from "effect/Schema"
+import type * as SchemaAST from "effect/SchemaAST"
+import type * as Channel from "../../Channel.ts"
+import { hash } from "./hash.ts"
+
+const listed = (parts: ReadonlyArray<string>): string => `(${parts.join(" ")})`
+
+const isOptional = (ast: SchemaAST.AST): boolean => ast.context?.isOptional === true
+
+/** Suspended schemas inside each other that are looked through: one may go on for ever, each time with new parts. */
+const maxSuspended = 8
+
+/** The shape of a stored form as a text. A schema that holds itself is named by how far above it stands. */
+const shapeOf = (ast: SchemaAST.AST, above: ReadonlyArray<SchemaAST.AST>, suspended: number): string => {
+  const own = above.indexOf(ast)
+  if (own >= 0) return `^${above.length - own}`
+  const below = [...above, ast]
+  const part = (one: SchemaAST.AST): string => `${shapeOf(one, below, suspended)}${isOptional(one) ? "?" : ""}`
+  switch (ast._tag) {
+    case "Literal":
+      return JSON.stringify(String(ast.literal)) + typeof ast.literal
+    case "Enum":
+      return listed(["enum", ...ast.enums.map(([, value]) => JSON.stringify(value)).sort()])
+    case "TemplateLiteral":
+      return listed(["template", ...ast.parts.map(part)])
+    case "Arrays":
+      return listed(["list", ...ast.elements.map(part), "*", ...ast.rest.map(part)])
+    case "Objects":
+      return listed([
+        "record",
+        ...ast.propertySignatures.map(({ name, type }) => JSON.stringify(String(name)) + part(type)).sort(),
+        ...ast.indexSignatures.map(({ parameter, type }) => `[${part(parameter)}]${part(type)}`).sort()
+      ])
+    case "Union":
+      return listed(["union", ...new Set(ast.types.map(part).sort())])
+    case "Suspend":
+      return suspended === maxSuspended ? ast._tag : shapeOf(ast.thunk(), above, suspended + 1)
+    default:
+      return ast._tag
+  }
+}
+
+const shapes = new WeakMap<Channel.AnySchema, string>()
+
+/** The shape of the stored form of a schema's values. A schema without one stores nothing. */
+const shape = (schema: Channel.AnySchema | undefined): string => {
+  if (schema === undefined) return ""
+  let text = shapes.get(schema)
+  if (text === undefined) {
+    try {
+      text = shapeOf(Schema.toEncoded(Schema.toCodecJson(schema)).ast, [], 0)
+    } catch {
+      text = ""
+    }
+    shapes.set(schema, text)
+  }
+  return text
+}
+
+/** What a rule makes of writes, as far as it is no function. Reducers fold alike, however they are stored. */
+const foldOf = (rule: Channel.Rule): ReadonlyArray<string> => {
+  switch (rule._tag) {
+    case "BinaryOperatorAggregate":
+    case "Delta":
+      return ["Reducer"]
+    case "Topic":
+      return [rule._tag, String(rule.accumulate), String(rule.unique)]
+    case "EphemeralValue":
+      return [rule._tag, String(rule.guard)]
+    default:
+      return [rule._tag]
+  }
+}
+
+// Digits of a hash: a changed schema goes unnoticed once in 2^48.
+const markLength = 12
+
+interface Marked {
+  readonly rule: Channel.Rule
+  readonly value: Channel.AnySchema | undefined
+  readonly update: Channel.AnySchema | undefined
+}
+
+/** The mark of a key of the state: its kind of rule, and a hash. */
+export const markOf = ({ rule, update, value }: Marked): string => {
+  const [kind, ...rest] = foldOf(rule)
+  return `${kind!} ${hash(...rest, shape(value), shape(update)).slice(0, markLength)}`
+}
+
+/** The kind of rule that a mark says. */
+export const kindOf = (mark: string): string => mark.split(" ")[0]!

@@ -1,0 +1,307 @@
+/**
+ * How a graph reads what was stored of it, perhaps by an earlier version of itself. What has the same mark is read as it is; what has another
+ * is read as the migrations of the graph say. What is left open is a difference: the thread waits until it is settled. Pure.
+ */
+import * as Result from "effect/Result"
+import type * as Schema from "effect/Schema"
+import * as Channel from "../../Channel.ts"
+import type { GraphDifference } from "../../GraphError.ts"
+import { kindOf, markOf } from "./mark.ts"
+import {
+  branchTarget,
+  byName,
+  type ChannelProgram,
+  type Conversion,
+  INPUT,
+  isJoinChannel,
+  isMachineChannel,
+  type Program,
+  TASKS
+} from "./program.ts"
+import { type Fault, fault, type Marks, type StoredBy, type StoredWrite } from "./stored.ts"
+import type { Write } from "./writes.ts"
+
+/** How one stored channel is read. */
+export interface Source {
+  /** The channel as it was then, as far as its codec and its rule are concerned. */
+  readonly channel: ChannelProgram
+  /** The number of the channel that it is now. */
+  readonly to: number
+  readonly conversions: ReadonlyArray<Conversion>
+}
+
+type Row = readonly [key: string, kind: "write" | "overwrite", json: Schema.Json]
+
+/** What a migration makes of a value. Functions of users may throw. */
+const converted = (
+  { channel, conversions }: Source,
+  value: unknown,
+  pick: (conversion: Conversion) => ((old: unknown) => unknown) | undefined
+): Result.Result<unknown, string> => {
+  let out = value
+  for (const conversion of conversions) {
+    const convert = pick(conversion)
+    if (convert === undefined) {
+      return Result.fail(
+        `a task of an unfinished superstep has written "${channel.name}": give its migration a \`write\``
+      )
+    }
+    try {
+      out = convert(out)
+    } catch (cause) {
+      return Result.fail(`its migration throws: ${String(cause)}`)
+    }
+  }
+  return Result.succeed(out)
+}
+
+const ofValue = ({ value }: Conversion) => value
+/** Where a write becomes the value, what converts values converts writes. */
+const ofWrite = ({ from, value, write }: Conversion) => write ?? (isReduced(from.rule) ? undefined : value)
+
+const isReduced = ({ _tag }: Channel.Rule): boolean =>
+  _tag === "BinaryOperatorAggregate" || _tag === "Delta" || _tag === "Topic"
+
+/** A present value or write, as it reads back from storage. */
+const refit = <A>(encoded: Result.Result<A, string>, decode: (form: A) => Result.Result<unknown, string>) =>
+  Result.mapError(Result.flatMap(encoded, decode), (why) => `what its migration makes of it does not fit: ${why}`)
+
+const cellOf = (program: Program, source: Source, value: unknown): Result.Result<unknown, string> => {
+  if (source.conversions.length === 0) return Result.succeed(value)
+  const { codec } = program.channels[source.to]!
+  return Result.flatMap(converted(source, value, ofValue), (now) => refit(codec.encode(now), codec.decode))
+}
+
+const writeOf = (program: Program, source: Source, write: unknown): Result.Result<unknown, string> => {
+  if (source.conversions.length === 0) return Result.succeed(write)
+  const { codec } = program.channels[source.to]!
+  const now = Channel.isOverwrite(write)
+    ? Result.map(converted(source, write.value, ofValue), Channel.overwrite)
+    : converted(source, write, ofWrite)
+  return Result.flatMap(now, (now) => refit(codec.encodeWrite(now), codec.decodeWrite))
+}
+
+/** What is left open, and which nodes are gone: found while rows are read. */
+interface Found {
+  readonly differences: Map<string, GraphDifference>
+  readonly gone: Set<string>
+}
+
+export class Reading {
+  readonly program: Program
+  /** By key: the mark it was stored with; none if the present graph has stored it. */
+  readonly #marks: Marks | undefined
+  readonly #found: Found
+  readonly #sources = new Map<string, Source | undefined>()
+
+  constructor(
+    program: Program,
+    stored: StoredBy | undefined,
+    found: Found = { differences: new Map(), gone: new Set() }
+  ) {
+    this.program = program
+    this.#marks = stored === undefined || stored.graph === program.fingerprint ? undefined : stored.marks
+    this.#found = found
+  }
+
+  /** For what a task has left: it may have marks of its own, and leads to nodes of its own. */
+  beside(marks: Marks | undefined): Reading {
+    const by = marks ?? this.#marks
+    const found = { differences: this.#found.differences, gone: new Set<string>() }
+    return new Reading(this.program, by === undefined ? undefined : { graph: "", marks: by }, found)
+  }
+
+  /** Nodes that are to run, and that the graph no longer has. */
+  get gone(): ReadonlyArray<string> {
+    return [...this.#found.gone].sort()
+  }
+
+  /** What has changed and is not declared. */
+  get fault(): Fault | undefined {
+    const differences = [...this.#found.differences.values()].sort(byName)
+    return differences.length === 0 ? undefined : { reason: "Graph", graph: this.program.name, differences }
+  }
+
+  /** How a stored channel is read; not at all if it was dropped, or if what became of it is open. */
+  source(name: string): Source | undefined {
+    if (this.#sources.has(name)) return this.#sources.get(name)
+    const source = isMachineChannel(name) ? this.#machine(name) : this.#key(name)
+    this.#sources.set(name, source)
+    return source
+  }
+
+  #machine(name: string): Source | undefined {
+    const number = this.program.channelNumber.get(name)
+    if (number !== undefined) return { channel: this.program.channels[number]!, to: number, conversions: [] }
+    const node = branchTarget(name)
+    if (node !== undefined) this.#leave(node)
+    else if (!this.#isDropped(name)) this.#differs({ kind: isJoinChannel(name) ? "JoinGone" : "KeyGone", name })
+    return undefined
+  }
+
+  #isDropped(name: string): boolean {
+    return this.program.migrations.some((one) => one._tag === "Drop" && one.key === name)
+  }
+
+  /** A node that is to run and is gone. */
+  #leave(node: string): void {
+    if (!this.program.migrations.some((one) => one._tag === "DropNode" && one.node === node)) {
+      this.#found.gone.add(node)
+    }
+  }
+
+  #differs(difference: GraphDifference): undefined {
+    this.#found.differences.set(difference.name, difference)
+    return undefined
+  }
+
+  /** What the migrations say of a key: the name that it has now, unless it was dropped, and how its values are read. */
+  #follow(
+    name: string
+  ): { readonly at: string | undefined; readonly isAccepted: boolean; conversions: Array<Conversion> } {
+    const mark = this.#marks?.get(name)
+    const conversions: Array<Conversion> = []
+    let at = name
+    let isAccepted = mark === undefined
+    for (const one of mark === undefined ? [] : this.program.migrations) {
+      if (one._tag === "Rename" && one.from === at && !this.#marks!.has(one.to)) at = one.to
+      else if (one._tag === "Drop" && one.key === at) return { at: undefined, isAccepted, conversions }
+      else if (one._tag === "Accept" && one.key === at) isAccepted = true
+      else if (one._tag === "Convert" && one.key === at && (conversions.length > 0 || one.mark === mark)) {
+        conversions.push(one)
+      }
+    }
+    return { at, isAccepted, conversions }
+  }
+
+  /** The name that a stored key has now. */
+  nameOf(key: string): string | undefined {
+    return this.#follow(key).at
+  }
+
+  #key(name: string): Source | undefined {
+    const { at, conversions, isAccepted } = this.#follow(name)
+    if (at === undefined) return undefined
+    const number = this.program.channelNumber.get(at)
+    if (number === undefined) return this.#differs({ kind: "KeyGone", name })
+    const channel = this.program.channels[number]!
+    if (conversions.length > 0) return { channel: { ...conversions[0]!.from, name }, to: number, conversions }
+    const own: Source = { channel: name === at ? channel : { ...channel, name }, to: number, conversions }
+    const mark = this.#marks?.get(name)
+    const is = isAccepted ? mark : markOf(channel)
+    if (is === mark) return own
+    const [was, now] = [kindOf(mark!), kindOf(is!)]
+    return this.#differs(
+      was === now ? { kind: "SchemaChanged", name } : { kind: "RuleChanged", name, was, is: now }
+    )
+  }
+
+  /** What a channel holds, once it is folded: the number of the channel, and the value that it has now. */
+  cell(source: Source, value: unknown): Result.Result<unknown, Fault> {
+    const now = cellOf(this.program, source, value)
+    return Result.isFailure(now) ? fault("Decode", source.channel.name, now.failure) : Result.succeed(now.success)
+  }
+
+  /** The write to what the channel is now. */
+  now(source: Source, write: unknown): Result.Result<Write, Fault> {
+    const now = writeOf(this.program, source, write)
+    return Result.isFailure(now)
+      ? fault("Decode", source.channel.name, now.failure)
+      : Result.succeed({ channel: source.to, value: now.success })
+  }
+
+  /** A stored write as its channel read it then. */
+  written(source: Source, [name, kind, json]: StoredWrite): Result.Result<unknown, Fault> {
+    const form = this.#form(name, json, false)
+    if (Result.isFailure(form)) return Result.fail(form.failure)
+    const value = source.channel.codec.decodeWrite({ kind: kind === 0 ? "write" : "overwrite", json: form.success })
+    return Result.isFailure(value) ? fault("Decode", name, value.failure) : Result.succeed(value.success)
+  }
+
+  /** Stored writes, as writes to the channels of the graph as it is. */
+  writes(rows: ReadonlyArray<StoredWrite>): Result.Result<ReadonlyArray<Write>, Fault> {
+    const writes: Array<Write> = []
+    for (const row of rows) {
+      const source = this.source(row[0])
+      if (source === undefined) continue
+      const write = Result.flatMap(this.written(source, row), (value) => this.now(source, value))
+      if (Result.isFailure(write)) return Result.fail(write.failure)
+      // A Send to a node that is gone.
+      if (source.to !== this.program.tasks || write.success.value !== null) writes.push(write.success)
+    }
+    return Result.succeed(writes)
+  }
+
+  /** What a channel holds, as its channel read it then. */
+  held(source: Source, json: Schema.Json): Result.Result<unknown, Fault> {
+    const { codec, name } = source.channel
+    const form = this.#form(name, json, true)
+    if (Result.isFailure(form)) return Result.fail(form.failure)
+    const value = codec.decode(form.success)
+    return Result.isFailure(value) ? fault("Decode", name, value.failure) : Result.succeed(value.success)
+  }
+
+  /** Whether something has arrived at a join. */
+  #isWaiting(json: Schema.Json): boolean {
+    const { released, seen } = json as { readonly released?: boolean; readonly seen?: ReadonlyArray<string> }
+    return released === true || (Array.isArray(seen) && seen.length > 0)
+  }
+
+  /** Whether what is held there counts: a join that is gone does not matter once it is done. */
+  counts(name: string, json: Schema.Json): boolean {
+    return !isJoinChannel(name) || this.program.channelNumber.has(name) || this.#isWaiting(json)
+  }
+
+  /** What the machine holds of the state, in the form that it would have been stored in now: inputs, and Sends. */
+  #form(name: string, json: Schema.Json, isCell: boolean): Result.Result<Schema.Json, Fault> {
+    if (this.#marks === undefined) return Result.succeed(json)
+    if (name === INPUT) return this.#record(json, true)
+    if (name !== TASKS) return Result.succeed(json)
+    if (!isCell) return this.#send(json)
+    return Array.isArray(json) ? Result.all(json.map((send) => this.#send(send as Schema.Json))) : Result.succeed(json)
+  }
+
+  /** A Send to a node that is gone leaves a gap. */
+  #send(json: Schema.Json): Result.Result<Schema.Json, Fault> {
+    if (!Array.isArray(json)) return Result.succeed(json)
+    const [name, arg, timeout] = json as [string, Schema.Json, Schema.Json]
+    const node = this.program.nodes[this.program.nodeNumber.get(name) ?? -1]
+    if (node === undefined) {
+      this.#leave(name)
+      return Result.succeed(null)
+    }
+    const { fields } = node.input
+    const own = this.program.input._tag === "Start" ? this.program.channels[this.program.input.channel] : undefined
+    return fields === undefined || fields !== own?.codec.fields
+      ? Result.succeed(json)
+      : Result.map(this.#record(arg, false), (now): Schema.Json => [name, now, timeout])
+  }
+
+  /** A record of the state: of updates, or of values. */
+  #record(json: Schema.Json, isUpdate: boolean): Result.Result<Schema.Json, Fault> {
+    if (!Array.isArray(json)) return Result.succeed(json)
+    const rows: Array<Schema.Json> = []
+    for (const row of json as unknown as ReadonlyArray<Row>) {
+      const source = this.source(row[0])
+      if (source === undefined) continue
+      const now = this.#row(source, row, isUpdate)
+      if (Result.isFailure(now)) return fault("Decode", row[0], now.failure)
+      rows.push(now.success as unknown as Schema.Json)
+    }
+    return Result.succeed(rows)
+  }
+
+  #row(source: Source, [, kind, json]: Row, isUpdate: boolean): Result.Result<Row, string> {
+    const { codec, name } = this.program.channels[source.to]!
+    if (source.conversions.length === 0) return Result.succeed([name, kind, json])
+    if (!isUpdate) {
+      const value = Result.flatMap(source.channel.codec.decode(json), (old) => cellOf(this.program, source, old))
+      return Result.map(Result.flatMap(value, codec.encode), (json): Row => [name, kind, json])
+    }
+    const write = Result.flatMap(
+      source.channel.codec.decodeWrite({ kind, json }),
+      (old) => writeOf(this.program, source, old)
+    )
+    return Result.map(Result.flatMap(write, codec.encodeWrite), (row): Row => [name, row.kind, row.json])
+  }
+}

@@ -1,0 +1,452 @@
+/**
+ * Reading back: the machine at a checkpoint, from the rows of its chain and of the tasks beside it. What was stored in a shape that it cannot
+ * have is a fault, never a default. Pure.
+ */
+import * as Option from "effect/Option"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import type * as Channel from "../../Channel.ts"
+import { type CheckpointRow, format, type TaskRow } from "../../Checkpoint.ts"
+import { liveOf } from "./checkpoint.ts"
+import { emptyCell, fold } from "./fold.ts"
+import { isInputTask } from "./plan.ts"
+import { isMachineChannel, type Program } from "./program.ts"
+import { Reading, type Source } from "./reading.ts"
+import { lengthOf, unseal } from "./seal.ts"
+import {
+  type Answers,
+  besideCheckpoint,
+  besideTask,
+  type CheckpointData,
+  type Fault,
+  fault,
+  isHandedUp,
+  type Place,
+  rowOverhead,
+  type StoredAnswers,
+  type StoredBy,
+  type TaskRecord
+} from "./stored.ts"
+import type { Write } from "./writes.ts"
+
+const parse = (text: string): Result.Result<unknown, Fault> => {
+  try {
+    return Result.succeed(JSON.parse(text) as unknown)
+  } catch (cause) {
+    return fault("Decode", undefined, String(cause))
+  }
+}
+
+const GraphsData = Schema.Array(Schema.Tuple([Schema.String, Schema.String]))
+const WritesData = Schema.Array(Schema.Tuple([Schema.String, Schema.Literals([0, 1]), Schema.Json]))
+const AskerData = {
+  graph: Schema.optionalKey(Schema.String),
+  isHandler: Schema.optionalKey(Schema.Literal(true))
+}
+const AnswersData = Schema.Array(Schema.Tuple([
+  Schema.String,
+  Schema.Struct({ tag: Schema.String, payload: Schema.String, answer: Schema.Json, ...AskerData })
+]))
+
+const MarksData = Schema.Array(Schema.Tuple([Schema.String, Schema.String]))
+const DoneData = Schema.Struct({
+  writes: WritesData,
+  graphs: Schema.optionalKey(GraphsData),
+  marks: Schema.optionalKey(MarksData)
+})
+const PausedData = Schema.Struct({
+  requests: Schema.Array(Schema.Struct({ id: Schema.String, tag: Schema.String, payload: Schema.Json, ...AskerData })),
+  answers: Schema.optionalKey(AnswersData),
+  graphs: Schema.optionalKey(GraphsData)
+})
+const FailedData = Schema.Struct({
+  error: Schema.String,
+  answers: Schema.optionalKey(AnswersData),
+  graphs: Schema.optionalKey(GraphsData)
+})
+const PairsData = Schema.Array(Schema.Tuple([Schema.String, Schema.Int]))
+const StoredCheckpointData = Schema.Struct({
+  graph: Schema.optionalKey(Schema.String),
+  marks: Schema.optionalKey(MarksData),
+  version: Schema.Int,
+  versions: PairsData,
+  seen: PairsData,
+  cells: Schema.Array(Schema.Tuple([Schema.String, Schema.Json])),
+  cleared: Schema.optionalKey(Schema.Array(Schema.String)),
+  folded: Schema.optionalKey(Schema.Array(Schema.String)),
+  graphs: Schema.optionalKey(GraphsData),
+  up: Schema.optionalKey(WritesData),
+  origin: Schema.optionalKey(Schema.String),
+  tasks: Schema.optionalKey(Schema.Int)
+})
+
+/** Stored text that is what was stored, and has the shape it has to have. What does not is a fault, never a default. */
+const shaped =
+  <A>(is: (u: unknown) => u is A, what: string) =>
+  (beside: ReadonlyArray<string>, text: string): Result.Result<A, Fault> => {
+    const json = unseal(beside, text)
+    const data = json === undefined ? Result.succeed(undefined) : parse(json)
+    return Result.flatMap(
+      data,
+      (data) => is(data) ? Result.succeed(data) : fault("Decode", undefined, `${what} is damaged`)
+    )
+  }
+
+const shapedDone = shaped(Schema.is(DoneData), "the result of a task")
+const shapedPaused = shaped(Schema.is(PausedData), "the pause of a task")
+const shapedFailed = shaped(Schema.is(FailedData), "the failure of a task")
+const shapedCheckpoint = shaped(Schema.is(StoredCheckpointData), "its data")
+const shapedWrites = shaped(Schema.is(WritesData), "a kept result")
+
+/** The writes whose text this is. */
+export const keptWrites = (
+  program: Program,
+  beside: ReadonlyArray<string>,
+  text: string
+): Result.Result<ReadonlyArray<Write>, Fault> =>
+  Result.flatMap(shapedWrites(beside, text), (rows) => new Reading(program, undefined).writes(rows))
+
+const answersFrom = (stored: StoredAnswers | undefined): Answers => new Map(stored)
+
+const readTask = (reading: Reading, row: TaskRow): Result.Result<TaskRecord, Fault> => {
+  switch (row.status) {
+    case "done":
+      return Result.flatMap(
+        shapedDone(besideTask(row), row.data),
+        ({ graphs = [], marks, writes }) => {
+          const own = reading.beside(marks === undefined ? undefined : new Map(marks))
+          return Result.map(own.writes(writes), (writes): TaskRecord => {
+            const { gone } = own
+            return { status: "done", writes, graphs, ...(gone.length > 0 ? { gone } : {}) }
+          })
+        }
+      )
+    case "paused":
+      return Result.map(shapedPaused(besideTask(row), row.data), ({ answers, graphs = [], requests }): TaskRecord => ({
+        status: "paused",
+        requests,
+        answers: answersFrom(answers),
+        graphs
+      }))
+    case "failed":
+      return Result.map(shapedFailed(besideTask(row), row.data), ({ answers, error, graphs = [] }): TaskRecord => ({
+        status: "failed",
+        error,
+        answers: answersFrom(answers),
+        graphs
+      }))
+    default:
+      return fault("Decode", undefined, `a task has the unknown status "${String(row.status)}"`)
+  }
+}
+
+/** What a task has come to, beside a checkpoint that `by` has stored. */
+export const decodeTask = (
+  program: Program,
+  by: StoredBy | undefined,
+  row: TaskRow
+): Result.Result<TaskRecord, Fault> => {
+  const reading = new Reading(program, by)
+  return Result.flatMap(readTask(reading, row), (record) => settled(reading, record))
+}
+
+/** What was read, if nothing in it is left open. */
+const settled = <A>({ fault }: Reading, read: A): Result.Result<A, Fault> =>
+  fault === undefined ? Result.succeed(read) : Result.fail(fault)
+
+// ---------------------------------------------------------------------------
+// Checkpoints
+// ---------------------------------------------------------------------------
+
+const byTask = (a: TaskRow, b: TaskRow): number => a.task < b.task ? -1 : a.task > b.task ? 1 : 0
+
+/** A write as its channel read it when it was made. */
+interface Written {
+  readonly task: string
+  readonly source: Source
+  readonly value: unknown
+}
+
+/** The writes of a result to some channels. */
+const writtenIn = (
+  reading: Reading,
+  row: TaskRow,
+  isWanted: (channel: string) => boolean
+): Result.Result<ReadonlyArray<Written>, Fault> =>
+  Result.flatMap(shapedDone(besideTask(row), row.data), ({ writes }) => {
+    const out: Array<Written> = []
+    for (const write of writes) {
+      const source = isWanted(write[0]) ? reading.source(write[0]) : undefined
+      if (source === undefined) continue
+      const value = reading.written(source, write)
+      if (Result.isFailure(value)) return Result.fail(value.failure)
+      out.push({ task: row.task, source, value: value.success })
+    }
+    return Result.succeed(out)
+  })
+
+/** The writes to some channels that lead from a checkpoint to the next, in the batches in which they were applied. */
+const batches = (
+  reading: Reading,
+  rows: ReadonlyArray<TaskRow>,
+  isWanted: (channel: string) => boolean
+): Result.Result<ReadonlyArray<ReadonlyArray<Written>>, Fault> => {
+  const groups: Array<ReadonlyArray<Written>> = []
+  const tasks: Array<Written> = []
+  for (const row of [...rows].sort(byTask)) {
+    if (row.status !== "done") continue
+    const writes = writtenIn(reading, row, isWanted)
+    if (Result.isFailure(writes)) return Result.fail(writes.failure)
+    if (isInputTask(row.task)) groups.push(writes.success)
+    else for (const write of writes.success) tasks.push(write)
+  }
+  return Result.succeed([...groups, tasks])
+}
+
+interface Cells {
+  readonly json: Map<string, Schema.Json>
+  /** By channel: batches of writes to apply to the decoded value. */
+  readonly writes: Map<string, Array<ReadonlyArray<unknown>>>
+}
+
+const foldInto = (
+  cells: Cells,
+  names: ReadonlyArray<string>,
+  groups: ReadonlyArray<ReadonlyArray<Written>>
+): Result.Result<void, Fault> => {
+  for (const name of names) {
+    const own = groups.map((group) =>
+      group.filter(({ source }) => source.channel.name === name).map(({ value }) => value)
+    )
+    const written = own.filter((batch) => batch.length > 0)
+    if (written.length === 0) return fault("Decode", name, "the writes that changed it are missing")
+    const before = cells.writes.get(name)
+    if (before === undefined) cells.writes.set(name, written)
+    else for (const batch of written) before.push(batch)
+  }
+  return Result.succeed(undefined)
+}
+
+/** What a channel held: its stored value, and what was written to it since. */
+const heldIn = (reading: Reading, source: Source, cells: Cells): Result.Result<Channel.Cell, Fault> => {
+  const { channel } = source
+  const json = cells.json.get(channel.name)
+  const start = json === undefined
+    ? Result.succeed(emptyCell(channel))
+    : Result.map(reading.held(source, json), (value): Channel.Cell => Option.some(value))
+  if (Result.isFailure(start)) return start
+  let cell = start.success
+  for (const batch of cells.writes.get(channel.name) ?? []) {
+    const next = fold(channel, cell, batch)
+    if (Result.isFailure(next)) return fault("Decode", channel.name, next.failure.message)
+    cell = next.success
+  }
+  return Result.succeed(cell)
+}
+
+const decodeCells = (reading: Reading, cells: Cells): Result.Result<ReadonlyArray<Channel.Cell>, Fault> => {
+  const out = reading.program.channels.map(emptyCell)
+  for (const name of new Set([...cells.json.keys(), ...cells.writes.keys()])) {
+    const source = reading.counts(name, cells.json.get(name) ?? null) ? reading.source(name) : undefined
+    if (source === undefined) continue
+    const held = heldIn(reading, source, cells)
+    if (Result.isFailure(held)) return Result.fail(held.failure)
+    if (Option.isNone(held.success)) continue
+    const now = reading.cell(source, held.success.value)
+    if (Result.isFailure(now)) return Result.fail(now.failure)
+    out[source.to] = Option.some(now.success)
+  }
+  return Result.succeed(out)
+}
+
+/** Numbers by name, as an array by number; names that the graph no longer has are left out. */
+const numbered = (
+  size: number,
+  numbers: ReadonlyMap<string, number>,
+  byName: ReadonlyMap<string, number>
+): ReadonlyArray<number> => {
+  const out = Array.from({ length: size }, () => 0)
+  for (const [name, value] of byName) {
+    const number = numbers.get(name)
+    if (number !== undefined) out[number] = value
+  }
+  return out
+}
+
+/** What the rows of a chain add up to. */
+class Rebuild {
+  readonly reading: Reading
+  readonly by: StoredBy
+  readonly keyframeLength: number
+  readonly cells: Cells = { json: new Map(), writes: new Map() }
+  readonly versions = new Map<string, number>()
+  readonly seen = new Map<string, number>()
+  readonly graphs = new Map<string, string>()
+  readonly folds = new Map<number, number>()
+  up: Array<Write> = []
+  origin = ""
+  version = 0
+  changesLength = 0
+
+  constructor(program: Program, by: StoredBy, keyframeLength: number) {
+    this.by = by
+    this.keyframeLength = keyframeLength
+    this.reading = new Reading(program, by)
+  }
+
+  /** Takes in what every row holds. */
+  #merge(data: CheckpointData): void {
+    for (const [name, value] of data.versions) this.versions.set(name, value)
+    for (const [name, value] of data.seen) this.seen.set(name, value)
+    for (const [namespace, id] of data.graphs ?? []) this.graphs.set(namespace, id)
+    for (const name of data.cleared ?? []) this.cells.json.delete(name)
+    for (const [name, json] of data.cells) this.cells.json.set(name, json)
+    this.version = data.version
+    this.origin = data.origin ?? this.origin
+  }
+
+  keyframe(data: CheckpointData): Result.Result<void, Fault> {
+    this.#merge(data)
+    return Result.map(this.reading.writes(data.up ?? []), (up) => {
+      this.up = [...up]
+    })
+  }
+
+  change(row: CheckpointRow, data: CheckpointData, beside: ReadonlyArray<TaskRow>): Result.Result<void, Fault> {
+    this.#merge(data)
+    if (beside.filter(({ status }) => status === "done").length !== data.tasks) {
+      return fault("Decode", undefined, "results of tasks that it follows from are missing, or there are others")
+    }
+    this.changesLength += lengthOf(row.data) + rowOverhead + beside.reduce((sum, { data }) => sum + data.length, 0)
+    const folded = (data.folded ?? []).filter((name) => this.reading.source(name) !== undefined)
+    if (folded.length === 0 && this.origin === "") return Result.succeed(undefined)
+    // What led to nodes that the graph no longer has is past.
+    const isWanted = (name: string): boolean => folded.includes(name) || (this.origin !== "" && !isMachineChannel(name))
+    return Result.flatMap(
+      batches(this.reading, beside, isWanted),
+      (groups) =>
+        Result.flatMap(this.#handUp(data, groups), () => {
+          for (const name of folded) {
+            const { channel, to } = this.reading.source(name)!
+            if (channel.rule._tag === "Delta") this.folds.set(to, (this.folds.get(to) ?? 0) + 1)
+          }
+          return foldInto(this.cells, folded, groups)
+        })
+    )
+  }
+
+  /** Of a graph inside a task: what its nodes have written. A new call begins with its input. */
+  #handUp(data: CheckpointData, groups: ReadonlyArray<ReadonlyArray<Written>>): Result.Result<void, Fault> {
+    if (data.origin !== undefined) this.up = []
+    if (data.origin !== undefined || this.origin === "") return Result.succeed(undefined)
+    for (const { source, task, value } of groups.flat()) {
+      if (!isHandedUp(this.reading.program, { channel: source.to, task, value })) continue
+      const write = this.reading.now(source, value)
+      if (Result.isFailure(write)) return Result.fail(write.failure)
+      this.up.push(write.success)
+    }
+    return Result.succeed(undefined)
+  }
+}
+
+const dataOf = (row: CheckpointRow): Result.Result<CheckpointData, Fault> =>
+  row.format > format
+    ? fault("Format", undefined, `it has format ${row.format}; this version reads up to ${format}`)
+    : shapedCheckpoint(besideCheckpoint(row), row.data)
+
+const rebuild = (
+  program: Program,
+  [first, ...changes]: ReadonlyArray<CheckpointRow>,
+  rows: ReadonlyMap<string, ReadonlyArray<TaskRow>>
+): Result.Result<Rebuild, Fault> =>
+  Result.flatMap(dataOf(first!), (data) => {
+    const { graph, marks } = data
+    if (graph === undefined || marks === undefined) return fault("Decode", undefined, "its keyframe is damaged")
+    const out = new Rebuild(program, { graph, marks: new Map(marks) }, lengthOf(first!.data))
+    let done = out.keyframe(data)
+    let before = first!
+    for (const row of changes) {
+      if (Result.isFailure(done)) break
+      done = Result.flatMap(dataOf(row), (data) => out.change(row, data, rows.get(before.id) ?? []))
+      before = row
+    }
+    return Result.map(done, () => out)
+  })
+
+const decodeRecords = (
+  reading: Reading,
+  rows: ReadonlyArray<TaskRow>
+): Result.Result<ReadonlyMap<string, TaskRecord>, Fault> => {
+  const records = new Map<string, TaskRecord>()
+  for (const row of rows) {
+    const record = readTask(reading, row)
+    if (Result.isFailure(record)) return Result.fail(record.failure)
+    records.set(row.task, record.success)
+  }
+  return Result.succeed(records)
+}
+
+/** The versions of channels, under the names that they have now. */
+const versionsOf = ({ reading, versions }: Rebuild): ReadonlyMap<string, number> =>
+  new Map([...versions].flatMap(([name, version]) => {
+    const now = isMachineChannel(name) ? name : reading.nameOf(name)
+    return now === undefined ? [] : [[now, version] as const]
+  }))
+
+const placeOf = (
+  built: Rebuild,
+  last: CheckpointRow,
+  cells: ReadonlyArray<Channel.Cell>,
+  records: ReadonlyMap<string, TaskRecord>,
+  beside: ReadonlyArray<TaskRow>
+): Place => {
+  const { program } = built.reading
+  return {
+    id: last.id,
+    checkpoint: {
+      step: last.step,
+      version: built.version,
+      cells,
+      versions: numbered(program.channels.length, program.channelNumber, versionsOf(built)),
+      seen: numbered(program.nodes.length, program.nodeNumber, built.seen),
+      // Of a run, not of the thread: the rows of a run that was resumed are those of one that was not.
+      stopped: 0,
+      live: liveOf(program, cells),
+      updated: undefined
+    },
+    records,
+    revisions: new Map(beside.map(({ revision, task }) => [task, revision])),
+    graphs: built.graphs,
+    up: built.up,
+    origin: built.origin,
+    gone: built.reading.gone,
+    chain: {
+      keyframeLength: built.keyframeLength,
+      changesLength: built.changesLength,
+      folds: built.folds,
+      by: built.by
+    }
+  }
+}
+
+/** Reads a checkpoint back from its chain and the task rows beside it. */
+export const decodeCheckpoint = (
+  program: Program,
+  chain: ReadonlyArray<CheckpointRow>,
+  tasks: ReadonlyArray<TaskRow>
+): Result.Result<Place, Fault> => {
+  const last = chain[chain.length - 1]
+  if (last === undefined || !chain[0]!.isKeyframe) return fault("Decode", undefined, "its keyframe is missing")
+  const rows = Map.groupBy(tasks, (row) => row.checkpoint)
+  const beside = rows.get(last.id) ?? []
+  return Result.flatMap(
+    rebuild(program, chain, rows),
+    (built) =>
+      Result.flatMap(
+        decodeCells(built.reading, built.cells),
+        (cells) =>
+          Result.flatMap(decodeRecords(built.reading, beside), (records) =>
+            settled(built.reading, placeOf(built, last, cells, records, beside)))
+      )
+  )
+}

@@ -1,0 +1,529 @@
+/** Threads outlive the code that began them: what goes on by itself, what has to be declared, and what declaring it comes to. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Schema } from "effect"
+import {
+  Channel,
+  Checkpointer,
+  Command,
+  GraphError,
+  Interrupt,
+  Migration,
+  Node,
+  Send,
+  State,
+  StateGraph
+} from "superstep"
+import { behaves } from "./Savers.ts"
+
+const texts = Schema.Array(Schema.String)
+const differencesOf = (error: unknown) =>
+  error instanceof GraphError.GraphChanged ? error.differences : assert.fail(`not GraphChanged: ${String(error)}`)
+
+type Channels = Readonly<Record<string, Channel.Any | Channel.AnySchema>>
+type Bodies = Readonly<Record<string, (state: never) => unknown>>
+interface Shape {
+  readonly channels: Channels
+  readonly bodies?: Bodies
+  readonly flow?: object
+  readonly options?: object
+}
+
+const idle: Bodies = { first: () => ({}), last: () => ({}) }
+const inOrder = { start: "first", edges: { first: "last" } }
+
+type Values = Readonly<Record<string, unknown>>
+type Erased = StateGraph.StateGraph<State.State<State.Fields, string, string>, Values, never, never, never>
+
+/** A version of a graph: the types of one are not those of the next. */
+const version = ({ bodies = idle, channels, flow = inOrder, options }: Shape): Erased =>
+  StateGraph.make(
+    "app",
+    { state: State.make(channels), bodies } as never,
+    flow as never,
+    options as never
+  ) as unknown as Erased
+
+/** Runs a version until its first node has run. */
+const halfway = (graph: Erased, input: Values) =>
+  Effect.flip(graph.thread("t").invoke(input as never, { after: ["first"] }))
+
+/** What a later version makes of a thread that an earlier one has brought halfway. */
+const goesOn = (before: Shape, after: Shape, input: Values = {}) =>
+  Effect.andThen(halfway(version(before), input), version(after).thread("t").continue())
+
+const refused = (before: Shape, after: Shape, input: Values = {}) =>
+  Effect.map(Effect.flip(goesOn(before, after, input)), differencesOf)
+
+const reducer = (value: Schema.Codec<number>) =>
+  Channel.reducer({ value, initial: () => 0, reduce: (a: number, b: number) => a + b })
+const delta = Channel.delta({
+  value: texts,
+  initial: () => [],
+  reduce: (state: ReadonlyArray<string>, updates: ReadonlyArray<ReadonlyArray<string>>) => [...state, ...updates.flat()]
+})
+const growing = Channel.reducer({
+  value: texts,
+  initial: () => [],
+  reduce: (a: ReadonlyArray<string>, b: ReadonlyArray<string>) => [...a, ...b]
+})
+
+// ---------------------------------------------------------------------------
+// What goes on by itself
+// ---------------------------------------------------------------------------
+
+behaves("L18 a reducer may become a Delta, and back", () =>
+  Effect.gen(function*() {
+    const bodies = { first: () => ({ log: ["first"] }), last: () => ({ log: ["last"] }) }
+    const input = { log: ["input"] }
+    for (const [before, after] of [[growing, delta], [delta, growing]] as const) {
+      assert.deepStrictEqual(
+        yield* goesOn({ channels: { log: before }, bodies }, { channels: { log: after }, bodies }, input),
+        { log: ["input", "first", "last"] }
+      )
+      yield* Checkpointer.Checkpointer.use((saver) => saver.deleteThread("t"))
+    }
+  }))
+
+behaves("L18 names, notes and checks of a schema, and the order of its keys, may change", () =>
+  Effect.gen(function*() {
+    class User extends Schema.Class<User>("User")({ name: Schema.String, age: Schema.Int }) {}
+    class Person extends Schema.Class<Person>("Person")({
+      age: Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)).annotate({ description: "in years" }),
+      name: Schema.String.check(Schema.isMaxLength(10))
+    }) {}
+    const bodies = { first: () => ({ who: { name: "Ada", age: 36 } }), last: () => ({}) }
+    const { who } = yield* goesOn(
+      {
+        channels: { who: Channel.lastValue(User, { initial: () => new User({ name: "", age: 0 }) }) },
+        bodies: {
+          ...bodies,
+          first: () => ({ who: new User({ name: "Ada", age: 36 }) })
+        }
+      },
+      { channels: { who: Channel.lastValue(Person, { initial: () => new Person({ name: "", age: 0 }) }) } }
+    )
+    assert.deepStrictEqual(who, new Person({ name: "Ada", age: 36 }))
+  }))
+
+behaves("L18 a value that a new check refuses is a fault that names its key", () =>
+  Effect.gen(function*() {
+    const short = Channel.lastValue(Schema.String.check(Schema.isMaxLength(2)), { initial: () => "" })
+    const long = Channel.lastValue(Schema.String, { initial: () => "" })
+    const error = yield* Effect.flip(
+      goesOn({ channels: { word: long } }, { channels: { word: short } }, { word: "long" })
+    )
+    assert.instanceOf(error, GraphError.CheckpointError)
+    assert.deepInclude(error, { reason: "Decode", channel: "word" })
+  }))
+
+behaves("L18 a join that is gone does not matter, unless somebody waits at it", () =>
+  Effect.gen(function*() {
+    const bodies = { a: () => ({ log: ["a"] }), b: () => ({ log: ["b"] }), last: () => ({ log: ["last"] }) }
+    const join = StateGraph.join("last")
+    const joined = { start: ["a", "b"], edges: { a: join, b: join } }
+    const before = version({ channels: { log: growing }, bodies, flow: joined })
+    const after = version({ channels: { log: growing }, bodies, flow: { start: ["a"], edges: { a: "b", b: "last" } } })
+    yield* Effect.flip(before.thread("t").invoke({}, { after: ["last"] }).pipe(Effect.andThen(Effect.fail("ended"))))
+    assert.deepStrictEqual((yield* after.thread("t").invoke({})).log, ["a", "b", "last", "a", "b", "last"])
+
+    const waiting = version({
+      channels: { log: growing },
+      bodies,
+      flow: { start: "a", edges: { a: ["b", join], b: join } }
+    })
+    yield* Effect.flip(waiting.thread("w").invoke({}, { after: ["a"] }))
+    assert.deepStrictEqual(differencesOf(yield* Effect.flip(after.thread("w").continue())), [
+      { kind: "JoinGone", name: "join:a+b:last" }
+    ])
+    const declared = version({
+      channels: { log: growing },
+      bodies,
+      flow: { start: ["a"], edges: { a: "b", b: "last" } },
+      options: { migrations: [Migration.drop("join:a+b:last")] }
+    })
+    assert.deepStrictEqual((yield* declared.thread("w").continue()).log, ["a", "b", "last"])
+  }))
+
+// ---------------------------------------------------------------------------
+// What has to be declared
+// ---------------------------------------------------------------------------
+
+behaves("L18 what changed and is not declared is named, all of it, and nothing is lost", () =>
+  Effect.gen(function*() {
+    const before: Shape = {
+      channels: {
+        count: Channel.lastValue(Schema.Int, { initial: () => 0 }),
+        gone: growing,
+        kept: growing,
+        unit: Channel.lastValue(Schema.String, { initial: () => "" })
+      },
+      bodies: { first: () => ({ count: 1, gone: ["x"], kept: ["k"], unit: "m" }), last: () => ({ kept: ["end"] }) }
+    }
+    const differences = yield* refused(before, {
+      channels: { count: reducer(Schema.Int), kept: growing, unit: Channel.lastValue(texts, { initial: () => [] }) }
+    })
+    assert.sameDeepMembers([...differences], [
+      { kind: "RuleChanged", name: "count", was: "LastValue", is: "Reducer" },
+      { kind: "KeyGone", name: "gone" },
+      { kind: "SchemaChanged", name: "unit" }
+    ])
+    const end = yield* version(before).thread("t").continue()
+    assert.deepStrictEqual(end, { count: 1, gone: ["x"], kept: ["k", "end"], unit: "m" })
+  }))
+
+behaves("L18 the message says what changed, where, and what to declare", () =>
+  Effect.gen(function*() {
+    const error = yield* Effect.flip(goesOn({ channels: { log: growing } }, { channels: {} }, { log: ["x"] }))
+    assert.instanceOf(error, GraphError.GraphChanged)
+    assert.match(
+      error.message,
+      /^graph "app" is not the one that thread "t" was stored by at checkpoint [0-9a-f]{32}: key "log" is gone \(Migration.rename or Migration.drop\). Declare it in the graph's migrations$/
+    )
+  }))
+
+// ---------------------------------------------------------------------------
+// What declaring it comes to
+// ---------------------------------------------------------------------------
+
+behaves(
+  "L18 a key that was renamed, with what was appended and what an unfinished superstep has written",
+  () =>
+    Effect.gen(function*() {
+      const flow = { start: "first", edges: { first: ["one", "two"] } }
+      let isDown = true
+      const bodies = (key: string): Bodies => ({
+        first: () => ({ [key]: ["first"] }),
+        one: () => ({ [key]: ["one"] }),
+        two: () => isDown ? Effect.fail("down") : Effect.succeed({ [key]: ["two"] })
+      })
+      const settle = { onFailure: "settle" }
+      const before = version({ channels: { log: growing }, bodies: bodies("log"), flow, options: settle })
+      const after = version({
+        channels: { lines: growing },
+        bodies: bodies("lines"),
+        flow,
+        options: { ...settle, migrations: [Migration.rename("log", "words"), Migration.rename("words", "lines")] }
+      })
+      yield* Effect.flip(before.thread("t").invoke({ log: ["input"] }))
+      const thread = after.thread("t")
+      assert.deepStrictEqual((yield* thread.state()).values, { lines: ["input", "first", "one"] })
+      isDown = false
+      assert.deepStrictEqual(yield* thread.continue(), { lines: ["input", "first", "one", "two"] })
+      // All of the history, the input included.
+      const history = yield* thread.history()
+      assert.deepStrictEqual(history.map(({ values }) => values["lines"]), [
+        ["input", "first", "one", "two"],
+        ["input", "first"],
+        ["input"],
+        []
+      ])
+      assert.deepStrictEqual(yield* thread.continue({ checkpoint: history.at(-1)!.checkpoint }), {
+        lines: ["input", "first", "one", "two"]
+      })
+    })
+)
+
+behaves("L18 a key that was dropped is forgotten, and the rest stays", () =>
+  Effect.gen(function*() {
+    const end = yield* goesOn(
+      { channels: { gone: growing, kept: growing }, bodies: { ...idle, first: () => ({ gone: ["g"], kept: ["k"] }) } },
+      { channels: { kept: growing }, options: { migrations: [Migration.drop("gone")] } },
+      { gone: ["input"], kept: ["input"] }
+    )
+    assert.deepStrictEqual(end, { kept: ["input", "k"] })
+    assert.strictEqual(
+      (yield* version({
+        channels: { kept: growing },
+        options: { migrations: [Migration.drop("gone")] }
+      }).thread("t").history()).length,
+      4
+    )
+  }))
+
+behaves("L18 a value is converted, once, through several versions", () =>
+  Effect.gen(function*() {
+    const one = Channel.lastValue(Schema.String, { initial: () => "0" })
+    const two = Channel.lastValue(Schema.Struct({ cents: Schema.Int }), { initial: () => ({ cents: 0 }) })
+    const three = Channel.lastValue(Schema.Struct({ cents: Schema.Int, unit: Schema.String }), {
+      initial: () => ({ cents: 0, unit: "EUR" })
+    })
+    const first = Migration.convert("price", { from: one, value: (euros) => ({ cents: Number(euros) * 100 }) })
+    const second = Migration.convert("price", { from: two, value: (price) => ({ ...price, unit: "EUR" }) })
+    const versionTwo: Shape = { channels: { price: two }, options: { migrations: [first] } }
+    const versionThree: Shape = { channels: { price: three }, options: { migrations: [first, second] } }
+    yield* halfway(version({ channels: { price: one } }), { price: "5" })
+    assert.deepStrictEqual((yield* version(versionTwo).thread("t").state()).values, { price: { cents: 500 } })
+    assert.deepStrictEqual((yield* version(versionThree).thread("t").state()).values, {
+      price: { cents: 500, unit: "EUR" }
+    })
+    assert.deepStrictEqual(yield* version(versionTwo).thread("t").continue(), { price: { cents: 500 } })
+    assert.deepStrictEqual(yield* version(versionThree).thread("t").continue(), { price: { cents: 500, unit: "EUR" } })
+    const history = yield* version(versionThree).thread("t").history()
+    assert.deepStrictEqual(
+      history.slice(0, 3).map(({ values }) => values),
+      [1, 2, 3].map(() => ({ price: { cents: 500, unit: "EUR" } }))
+    )
+  }))
+
+behaves(
+  "L18 what was appended is converted once it is added up, and a pending write as its migration says",
+  () =>
+    Effect.gen(function*() {
+      const was = Channel.append(Schema.String)
+      const is = Channel.append(Schema.Int)
+      let isDown = true
+      const flow = { start: "first", edges: { first: ["one", "two"] } }
+      const bodies = (make: (text: string) => unknown): Bodies => ({
+        first: () => ({ log: [make("1")] }),
+        one: () => ({ log: [make("22")] }),
+        two: () => isDown ? Effect.fail("down") : Effect.succeed({ log: [make("333")] })
+      })
+      const settle = { onFailure: "settle" }
+      yield* Effect.flip(
+        version({ channels: { log: was }, bodies: bodies((text) => text), flow, options: settle }).thread("t")
+          .invoke({ log: [] })
+      )
+      const numbers = (list: ReadonlyArray<string>) => list.map(Number)
+      const after = (migration: Migration.Migration) =>
+        version({
+          channels: { log: is },
+          bodies: bodies(Number),
+          flow,
+          options: { ...settle, migrations: [migration] }
+        }).thread("t")
+      isDown = false
+      const open = yield* Effect.flip(after(Migration.convert("log", { from: was, value: numbers })).continue())
+      assert.instanceOf(open, GraphError.CheckpointError)
+      assert.include(
+        open.message,
+        "a task of an unfinished superstep has written \"log\": give its migration a `write`"
+      )
+      assert.deepStrictEqual(
+        yield* after(Migration.convert("log", { from: was, value: numbers, write: numbers })).continue(),
+        {
+          log: [1, 22, 333]
+        }
+      )
+    })
+)
+
+behaves(
+  "L18 a conversion that throws, or makes what does not fit, is a fault that names the key",
+  () =>
+    Effect.gen(function*() {
+      const from = Channel.lastValue(Schema.String, { initial: () => "" })
+      const to = Channel.lastValue(Schema.Int, { initial: () => 0 })
+      yield* halfway(version({ channels: { n: from } }), { n: "x" })
+      for (
+        const [value, text] of [
+          [() => {
+            throw new Error("oh")
+          }, "its migration throws: Error: oh"],
+          [Number, "what its migration makes of it does not fit"]
+        ] as const
+      ) {
+        const options = { migrations: [Migration.convert("n", { from, value })] }
+        const error = yield* Effect.flip(version({ channels: { n: to }, options }).thread("t").continue())
+        assert.instanceOf(error, GraphError.CheckpointError)
+        assert.deepInclude(error, { reason: "Decode", channel: "n" })
+        assert.include(error.message, text)
+      }
+    })
+)
+
+behaves("L18 what is accepted is read by the present schema", () =>
+  Effect.gen(function*() {
+    const one = Channel.lastValue(Schema.Struct({ name: Schema.String }), { initial: () => ({ name: "" }) })
+    const two = Channel.lastValue(Schema.Struct({ name: Schema.String, mail: Schema.optionalKey(Schema.String) }), {
+      initial: () => ({ name: "" })
+    })
+    assert.deepStrictEqual(
+      yield* goesOn(
+        { channels: { who: one } },
+        { channels: { who: two }, options: { migrations: [Migration.accept("who")] } },
+        { who: { name: "Ada" } }
+      ),
+      { who: { name: "Ada" } }
+    )
+  }))
+
+behaves(
+  "L18 a node that was to run and is dropped does not run, nor does a Send to it; the others do",
+  () =>
+    Effect.gen(function*() {
+      const channels = { log: growing }
+      const run = (name: string) => ({ log: [name] })
+      const stays = Node.make({
+        input: Schema.Struct({ n: Schema.String }),
+        run: ({ n }) => Effect.succeed(run(n))
+      }) as never
+      const before = version({
+        channels,
+        bodies: { first: () => ({}), gone: () => run("gone"), stays },
+        flow: {
+          start: "first",
+          edges: {
+            first: StateGraph.route(
+              ["gone", "stays"],
+              () => ["gone", Send.make("gone", {}), Send.make("stays", { n: "s" })] as never
+            )
+          }
+        }
+      })
+      const after = (migrations: ReadonlyArray<Migration.Migration>) =>
+        version({
+          channels,
+          bodies: {
+            first: () => ({}),
+            stays: Node.make({
+              input: Schema.Struct({ n: Schema.String }),
+              run: ({ n }) => Effect.succeed(run(n))
+            }) as never
+          },
+          flow: { start: "first", edges: { first: StateGraph.route(["stays"], () => [] as never) } },
+          options: { migrations }
+        }).thread("t")
+      yield* Effect.exit(before.thread("t").invoke({ log: [] }, { after: ["first"] }))
+      const open = after([])
+      assert.deepStrictEqual((yield* open.state()).next, ["gone", "stays"])
+      assert.deepStrictEqual(differencesOf(yield* Effect.flip(open.continue())), [{ kind: "NodeGone", name: "gone" }])
+      const pending = yield* Effect.flip(open.update({ log: ["u"] } as never, { asNode: "first" } as never))
+      assert.deepStrictEqual(differencesOf(pending), [{ kind: "NodeGone", name: "gone" }])
+      assert.deepStrictEqual((yield* after([Migration.dropNode("gone")]).continue()).log, ["s"])
+    })
+)
+
+behaves(
+  "L18 a new input that discards what is left needs no declaration of the nodes that are gone",
+  () =>
+    Effect.gen(function*() {
+      const channels = { log: growing }
+      yield* halfway(
+        version({
+          channels,
+          bodies: { first: () => ({ log: ["first"] }), gone: () => ({}) },
+          flow: {
+            start: "first",
+            edges: { first: "gone" }
+          }
+        }),
+        {}
+      )
+      const after = version({ channels, bodies: { other: () => ({ log: ["other"] }) }, flow: { start: "other" } })
+      assert.deepStrictEqual((yield* after.thread("t").invoke({}, { pending: "discard" })).log, ["first", "other"])
+    })
+)
+
+behaves("L18 what two versions write beside one checkpoint is read as each wrote it", () =>
+  Effect.gen(function*() {
+    const was = Channel.lastValue(Schema.String, { initial: () => "" })
+    const is = Channel.lastValue(Schema.Struct({ text: Schema.String }), { initial: () => ({ text: "" }) })
+    const flow = { start: "first", edges: { first: ["one", "two", "three"] } }
+    const up = new Set<string>()
+    const node = (name: string, update: object) => () => up.has(name) ? Effect.succeed(update) : Effect.fail("down")
+    const settle = { onFailure: "settle" }
+    const before = version({
+      channels: { a: was, b: was },
+      bodies: {
+        first: () => ({}),
+        one: node("one", { a: "one" }),
+        two: node("two", { b: "two" }),
+        three: node("three", {})
+      },
+      flow,
+      options: settle
+    })
+    const migrations = ["a", "b"].map((key) =>
+      Migration.convert(key, { from: was, value: (text) => ({ text: `was ${text}` }) })
+    )
+    const after = version({
+      channels: { a: is, b: is },
+      bodies: {
+        first: () => ({}),
+        one: node("one", {}),
+        two: node("two", { b: { text: "two" } }),
+        three: node("three", {})
+      },
+      flow,
+      options: { ...settle, migrations }
+    }).thread("t")
+    up.add("one")
+    yield* Effect.flip(before.thread("t").invoke({}))
+    up.add("two")
+    yield* Effect.flip(after.continue())
+    up.add("three")
+    // Both results stand beside a checkpoint of the first version.
+    assert.deepStrictEqual(yield* after.continue(), { a: { text: "was one" }, b: { text: "two" } })
+  }))
+
+behaves("L18 a graph inside a task has migrations of its own", () =>
+  Effect.gen(function*() {
+    class Go extends Interrupt.make("Go", { payload: Schema.Null, answer: Schema.Boolean }) {}
+    const make = (key: string, migrations: ReadonlyArray<Migration.Migration>) => {
+      const inner = StateGraph.make(
+        "inner",
+        {
+          state: State.make({ [key]: growing }),
+          bodies: {
+            note: () => ({ [key]: ["noted"] }),
+            ask: () => Effect.map(Go.ask(null), () => ({ [key]: ["asked"] }))
+          }
+        } as never,
+        { start: "note", edges: { note: "ask" } } as never,
+        { migrations, persistence: "thread" }
+      )
+      return StateGraph.make(
+        "outer",
+        { state: State.make({ out: growing }), bodies: { inner } } as never,
+        { start: "inner" } as never
+      ) as unknown as Erased
+    }
+    yield* Effect.flip(make("log", []).thread("t").invoke({}))
+    const open = make("lines", []).thread("t")
+    const differences = differencesOf(yield* Effect.flip(open.invoke(Command.resume(Go.reply(true)) as never)))
+    assert.deepStrictEqual(differences, [{ kind: "KeyGone", name: "log" }])
+    const thread = make("lines", [Migration.rename("log", "lines")]).thread("t")
+    assert.deepStrictEqual((yield* thread.at(["inner"]).state()).values, { lines: ["noted"] })
+    // The answer was stored before anything ran.
+    yield* thread.continue()
+    assert.deepStrictEqual((yield* thread.at(["inner"]).state()).values, { lines: ["noted", "asked"] })
+  }))
+
+// ---------------------------------------------------------------------------
+// What is wrong with a declaration
+// ---------------------------------------------------------------------------
+
+describe("L18 a declaration that cannot be right is refused when the graph is made", () => {
+  const number = Channel.lastValue(Schema.Int, { initial: () => 0 })
+  const cases: ReadonlyArray<readonly [string, Migration.Migration, string]> = [
+    [
+      "a new name that is not there",
+      Migration.rename("a", "b"),
+      "\"a\" is renamed to \"b\", which is no key of the state"
+    ],
+    ["an old name that is there", Migration.rename("n", "m"), "\"n\" is said to be renamed, and is a key of the state"],
+    ["a dropped key that is there", Migration.drop("n"), "\"n\" is said to be dropped, and is there"],
+    ["an accepted key that is not there", Migration.accept("m"), "\"m\" is accepted, and is no key of the state"],
+    [
+      "a converted key that is not there",
+      Migration.convert("m", { from: number, value: (n) => n }),
+      "\"m\" is converted, and is no key of the state"
+    ],
+    [
+      "a conversion from what looks the same",
+      Migration.convert("n", { from: Schema.Int, value: (n) => n * 100 }),
+      "\"n\" is converted from what has the same stored form: give the key another name, and rename it"
+    ],
+    ["a dropped node that is there", Migration.dropNode("first"), "node \"first\" is said to be dropped, and is there"]
+  ]
+  for (const [name, migration, text] of cases) {
+    it(name, () => {
+      const make = () => version({ channels: { n: number }, options: { migrations: [migration] } })
+      assert.throws(make, `graph "app": ${text}`)
+    })
+  }
+  it("what is no migration", () => {
+    const make = (migrations: unknown) => () => version({ channels: { n: number }, options: { migrations } })
+    for (const wrong of [1, {}, [1], [null], [{}]]) assert.throws(make(wrong), "migrations")
+  })
+})
