@@ -24,6 +24,7 @@ import type * as Types from "effect/Types"
 import { InvalidUpdate, type InvalidUpdateReason } from "./GraphError.ts"
 import { decoding, encoding, keyOf, problemOf } from "./internal/codec.ts"
 import { freeze, freezeGiven, seal } from "./internal/freeze.ts"
+import { isPromise, promised } from "./internal/promise.ts"
 import type { Arrivals, BinaryOperatorAggregate, Cell, Delta, Finishing, Rule, Topic } from "./internal/rule.ts"
 
 const TypeId = "~superstep/Channel"
@@ -575,7 +576,9 @@ const splitOverwrite = (
 
 const reducing = (channel: string, fold: () => unknown): Updated => {
   try {
-    return held(fold())
+    const made = fold()
+    if (isPromise(made)) throw promised("it", made, "reducers are pure")
+    return held(made)
   } catch (cause) {
     return refusal(channel, "ReducerFailed", { detail: String(cause), cause })
   }

@@ -157,6 +157,33 @@ export interface Commit extends Move {
 }
 
 /**
+ * All that is stored of a thread.
+ *
+ * @category stored rows
+ * @since 0.1.0
+ */
+export interface Dump {
+  /** In the order in which they were stored. */
+  readonly checkpoints: ReadonlyArray<{ readonly namespace: string; readonly row: CheckpointRow }>
+  readonly tasks: ReadonlyArray<{ readonly namespace: string; readonly row: TaskRow }>
+  readonly heads: ReadonlyArray<Omit<HeadRow, "life">>
+}
+
+/**
+ * What is to be removed of a thread.
+ *
+ * @category stored rows
+ * @since 0.1.0
+ */
+export interface Removal {
+  /** With the rows of tasks beside them. */
+  readonly checkpoints: ReadonlyArray<{ readonly namespace: string; readonly id: string }>
+  readonly heads: ReadonlyArray<{ readonly branch: number; readonly place: string }>
+  /** The life of the thread that they belong to. */
+  readonly life: string
+}
+
+/**
  * Something that a thread waits for.
  *
  * @category models

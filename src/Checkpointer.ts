@@ -8,7 +8,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import type { CheckpointRow, Commit, HeadRow, Move, Put, Saved, TaskRow } from "./Checkpoint.ts"
+import type { CheckpointRow, Commit, Dump, HeadRow, Move, Put, Removal, Saved, TaskRow } from "./Checkpoint.ts"
 import { type CheckpointError, ThreadConflict, ThreadDeleted } from "./GraphError.ts"
 
 /**
@@ -66,6 +66,25 @@ export interface CheckpointerShape {
   readonly commit: (
     thread: string,
     commit: Commit
+  ) => Effect.Effect<void, CheckpointError | ThreadConflict | ThreadDeleted>
+  /** All that is stored of a thread, as it was at one instant. */
+  readonly dump: (thread: string) => Effect.Effect<Option.Option<Dump>, CheckpointError>
+  /**
+   * Stores what was dumped as another thread, all at once, in a life of its own. Fails with `ThreadConflict` if there is a thread of
+   * this id.
+   */
+  readonly restore: (
+    thread: string,
+    dump: Dump,
+    life: string
+  ) => Effect.Effect<void, CheckpointError | ThreadConflict>
+  /**
+   * Removes checkpoints, the rows of tasks beside them, and heads: all at once, or nothing. What is not there is no failure. Fails
+   * with `ThreadConflict` where a head that stays is at a checkpoint that would go, and if the thread has another life, or none.
+   */
+  readonly remove: (
+    thread: string,
+    removal: Removal
   ) => Effect.Effect<void, CheckpointError | ThreadConflict | ThreadDeleted>
   /** Removes everything of a thread. */
   readonly deleteThread: (thread: string) => Effect.Effect<void, CheckpointError>
@@ -210,6 +229,52 @@ const copyOf = (kept: Kept): Kept => ({
   heads: new Map(kept.heads)
 })
 
+const dumpOf = (kept: Kept): Dump => {
+  const checkpoints: Array<Dump["checkpoints"][number]> = []
+  const tasks: Array<Dump["tasks"][number]> = []
+  for (const [namespace, ids] of kept.order) {
+    for (const id of ids) {
+      checkpoints.push({ namespace, row: kept.checkpoints.get(keyOf(namespace, id))! })
+      for (const row of kept.tasks.get(keyOf(namespace, id))?.values() ?? []) tasks.push({ namespace, row })
+    }
+  }
+  return { checkpoints, tasks, heads: [...kept.heads.values()] }
+}
+
+const restored = ({ checkpoints, heads, tasks }: Dump, life: string): Kept => {
+  const kept = begun(life)
+  for (const { namespace, row } of checkpoints) {
+    kept.checkpoints.set(keyOf(namespace, row.id), row)
+    const order = kept.order.get(namespace)
+    if (order === undefined) kept.order.set(namespace, [row.id])
+    else order.push(row.id)
+  }
+  for (const { namespace, row } of tasks) putTask(kept, namespace, row)
+  for (const { branch, id, owner, place } of heads) {
+    kept.heads.set(keyOf(String(branch), place), { branch, place, id, owner })
+  }
+  return kept
+}
+
+/** The thread without what is removed, or why it is refused. */
+const without = (kept: Kept, thread: string, { checkpoints, heads }: Removal): Kept | ThreadConflict => {
+  const next = copyOf(kept)
+  for (const { branch, place } of heads) next.heads.delete(keyOf(String(branch), place))
+  const gone = new Set(checkpoints.map(({ id }) => id))
+  const standing = [...next.heads.values()].find(({ id }) => gone.has(id))
+  if (standing !== undefined) {
+    return new ThreadConflict({ thread, branch: standing.branch, expected: undefined, found: standing.id })
+  }
+  for (const { id, namespace } of checkpoints) {
+    next.checkpoints.delete(keyOf(namespace, id))
+    next.tasks.delete(keyOf(namespace, id))
+  }
+  for (const [namespace, ids] of next.order) {
+    next.order.set(namespace, ids.filter((id) => next.checkpoints.has(keyOf(namespace, id))))
+  }
+  return next
+}
+
 /** The thread after a commit, or why it is refused. */
 const committed = (kept: Kept, thread: string, commit: Commit): Kept | ThreadConflict | ThreadDeleted => {
   const misplacement = misplaced(kept, thread, commit)
@@ -270,6 +335,27 @@ export const makeMemory: Effect.Effect<CheckpointerShape> = Effect.sync(() => {
         const kept = committed(known ?? begun(commit.owner), thread, commit)
         if ("_tag" in kept) return Effect.fail(kept)
         threads.set(thread, kept)
+        return Effect.void
+      }),
+    dump: (thread) => Effect.sync(() => Option.map(Option.fromNullishOr(threads.get(thread)), dumpOf)),
+    restore: (thread, dump, life) =>
+      Effect.suspend(() => {
+        const found = threads.get(thread)
+        if (found !== undefined) {
+          const head = newest(found, "")
+          const branch = head?.branch ?? 1
+          return Effect.fail(new ThreadConflict({ thread, branch, expected: undefined, found: head?.id }))
+        }
+        threads.set(thread, restored(dump, life))
+        return Effect.void
+      }),
+    remove: (thread, removal) =>
+      Effect.suspend((): Effect.Effect<void, ThreadConflict | ThreadDeleted> => {
+        const kept = threads.get(thread)
+        if (kept?.life !== removal.life) return Effect.fail(new ThreadDeleted({ thread }))
+        const next = without(kept, thread, removal)
+        if ("_tag" in next) return Effect.fail(next)
+        threads.set(thread, next)
         return Effect.void
       }),
     deleteThread: (thread) => Effect.sync(() => void threads.delete(thread)),

@@ -330,8 +330,8 @@ export class ReplayMismatch extends Failure("ReplayMismatch")<{
   readonly called: string
 }> {
   override get message(): string {
-    return say`node "${this.node}" called "${this.called}" with one input, and on resume calls it at the same place with another. ` +
-      "What a node does before it pauses has to be the same each time, or needs a key of its own"
+    return say`node "${this.node}" called "${this.called}" with one input, and, run again, calls it at the same place with another. ` +
+      "What a node calls has to be the same each time it runs, after a resume and after a failed attempt, or needs a key of its own"
   }
 }
 
@@ -562,7 +562,8 @@ export class InvalidReply extends Data.TaggedError("InvalidReply")<{
       case "NothingPending":
         return say`thread "${this.thread}" waits for no answer`
       case "Unknown":
-        return say`thread "${this.thread}" does not ask ${whom} now; it waits for ${pending}`
+        return say`thread "${this.thread}" does not ask ${whom} now; ` +
+          (pending === "" ? "what is left to run may ask anew: continue" : say`it waits for ${pending}`)
       case "Ambiguous":
         return say`several requests fit ${whom}: ${pending}. Reply by id`
       case "Answered":

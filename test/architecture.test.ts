@@ -91,8 +91,10 @@ const layers: ReadonlyArray<ReadonlyArray<string>> = [
     "internal/codec",
     "internal/fit",
     "internal/freeze",
+    "internal/growing",
     "internal/list",
     "internal/promise",
+    "internal/record",
     "internal/rule",
     "internal/same",
     "internal/say"

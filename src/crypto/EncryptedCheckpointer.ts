@@ -18,7 +18,7 @@ import {
   createSecretKey,
   type KeyObject
 } from "node:crypto"
-import type { CheckpointRow, Commit, Move, Saved, TaskRow } from "../Checkpoint.ts"
+import type { CheckpointRow, Commit, Dump, Move, Removal, Saved, TaskRow } from "../Checkpoint.ts"
 import { Checkpointer, type CheckpointerShape } from "../Checkpointer.ts"
 import { CheckpointError, ThreadConflict, type ThreadDeleted } from "../GraphError.ts"
 
@@ -156,13 +156,26 @@ const decrypt = ({ texts }: RowKeys, beside: string, bytes: Buffer): string | un
   return text.toString("utf8")
 }
 
-/** Two texts as one. */
-const join = (data: string, metadata: string): string => `${data.length}:${data}${metadata}`
+/** What is encrypted of a checkpoint. */
+interface Content {
+  readonly data: string
+  readonly metadata: string
+  /** The place whose head was moved to it. */
+  readonly place: string
+}
 
-const split = (text: string): { readonly data: string; readonly metadata: string } => {
-  const at = text.indexOf(":") + 1
-  const length = Number(text.slice(0, at - 1))
-  return { data: text.slice(at, at + length), metadata: text.slice(at + length) }
+/** Its texts as one. */
+const join = ({ data, metadata, place }: Content): string =>
+  `${data.length}:${metadata.length}:${data}${metadata}${place}`
+
+const split = (text: string): Content => {
+  const [data, metadata] = text.split(":", 2).map(Number) as [number, number]
+  const start = `${data}:${metadata}:`.length
+  return {
+    data: text.slice(start, start + data),
+    metadata: text.slice(start + data, start + data + metadata),
+    place: text.slice(start + data + metadata)
+  }
 }
 
 // ---------------------------------------------------------------------------
@@ -265,7 +278,7 @@ class Vault {
     return isDerived(id) ? this.#show.update(id, "hex", "hex") : id
   }
 
-  /** A place is named by a checkpoint, and is only ever looked for: it need not come back. */
+  /** A place is named by a checkpoint, and may be long. What it is stands in the row of the checkpoint that the head is at. */
   hidePlace(place: string): string {
     return place === "" ? "" : digest(this.#secrets.ids, "place", this.#thread, place).toString("base64url")
   }
@@ -282,28 +295,38 @@ class Vault {
     return Result.map(opened, (data) => ({ ...row, data }))
   }
 
-  hideCheckpoint(namespace: string, row: CheckpointRow): CheckpointRow {
+  hideCheckpoint(namespace: string, row: CheckpointRow, place: string): CheckpointRow {
     return {
       ...row,
       id: this.hide(row.id),
       parent: row.parent === undefined ? undefined : this.hide(row.parent),
-      data: this.#encrypt(checkpointBeside(namespace, row), join(row.data, row.metadata)),
+      data: this.#encrypt(checkpointBeside(namespace, row), join({ ...row, place })),
       metadata: noMetadata
     }
   }
 
   showCheckpoint(namespace: string, stored: CheckpointRow): Result.Result<CheckpointRow, CheckpointError> {
+    return Result.map(this.#showContent(namespace, stored), ({ row }) => row)
+  }
+
+  #showContent(
+    namespace: string,
+    stored: CheckpointRow
+  ): Result.Result<{ readonly row: CheckpointRow; readonly place: string }, CheckpointError> {
     const parent = stored.parent === undefined ? undefined : this.show(stored.parent)
     const row = { ...stored, id: this.show(stored.id), parent }
     const opened = this.#decrypt(checkpointBeside(namespace, row), row.data, row.id, "it")
-    return Result.map(opened, (text) => ({ ...row, ...split(text) }))
+    return Result.map(opened, (text) => {
+      const { data, metadata, place } = split(text)
+      return { row: { ...row, data, metadata }, place }
+    })
   }
 
   hideMove(move: Move): Move {
     const { checkpoint, expected, finished, namespace, place, tasks } = move
     return {
       namespace,
-      checkpoint: this.hideCheckpoint(namespace, checkpoint),
+      checkpoint: this.hideCheckpoint(namespace, checkpoint, place),
       tasks: tasks.map((row) => this.hideTask(namespace, row)),
       place: this.hidePlace(place),
       expected: expected === undefined ? undefined : this.hide(expected),
@@ -338,6 +361,57 @@ class Vault {
           this.showTask(namespace, row)
       )
     )
+  }
+
+  hideDump({ checkpoints, heads, tasks }: Dump): Dump {
+    const places = new Map(heads.map(({ id, place }) => [id, place]))
+    return {
+      checkpoints: checkpoints.map(({ namespace, row }) => ({
+        namespace,
+        row: this.hideCheckpoint(namespace, row, places.get(row.id) ?? "")
+      })),
+      tasks: tasks.map(({ namespace, row }) => ({ namespace, row: this.hideTask(namespace, row) })),
+      heads: heads.map((head) => ({ ...head, place: this.hidePlace(head.place), id: this.hide(head.id) }))
+    }
+  }
+
+  showDump({ checkpoints, heads, tasks }: Dump): Result.Result<Dump, CheckpointError> {
+    const contents = Result.all(
+      checkpoints.map(({ namespace, row }) =>
+        Result.map(this.#showContent(namespace, row), (content) => ({ namespace, ...content }))
+      )
+    )
+    return Result.flatMap(contents, (contents) => {
+      const places = new Map(contents.map(({ place }) => [this.hidePlace(place), place]))
+      return Result.all({
+        checkpoints: Result.succeed(contents.map(({ namespace, row }) => ({ namespace, row }))),
+        tasks: Result.all(
+          tasks.map(({ namespace, row }) => Result.map(this.showTask(namespace, row), (row) => ({ namespace, row })))
+        ),
+        heads: Result.all(heads.map((head) => this.#showHead(head, places)))
+      })
+    })
+  }
+
+  #showHead(
+    head: Dump["heads"][number],
+    places: ReadonlyMap<string, string>
+  ): Result.Result<Dump["heads"][number], CheckpointError> {
+    const place = head.place === "" ? "" : places.get(head.place)
+    const id = this.show(head.id)
+    const detail =
+      "no checkpoint tells the place of its head: it was changed where it is stored, or the key of ids is another"
+    return place === undefined
+      ? Result.fail(new CheckpointError({ reason: "Decode", thread: this.#thread, checkpoint: id, detail }))
+      : Result.succeed({ ...head, place, id })
+  }
+
+  hideRemoval({ checkpoints, heads, life }: Removal): Removal {
+    return {
+      checkpoints: checkpoints.map(({ id, namespace }) => ({ namespace, id: this.hide(id) })),
+      heads: heads.map(({ branch, place }) => ({ branch, place: this.hidePlace(place) })),
+      life
+    }
   }
 
   /** Errors of the storage name checkpoints as the storage knows them. */
@@ -428,6 +502,15 @@ export const make = <const Id extends string>(
           Effect.fromResult(vault.showPut(namespace, tasks, hidden.tasks, stored)))
       }),
     commit: (thread, commit) => on(thread, (vault) => vault.told(saver.commit(thread, vault.hideCommit(commit)))),
+    dump: (thread) =>
+      on(thread, (vault) =>
+        Effect.flatMap(vault.told(saver.dump(thread)), (dump) =>
+          Option.isNone(dump)
+            ? Effect.succeedNone
+            : Effect.fromResult(Result.map(vault.showDump(dump.value), Option.some)))),
+    restore: (thread, dump, life) =>
+      on(thread, (vault) => vault.told(saver.restore(thread, vault.hideDump(dump), life))),
+    remove: (thread, removal) => on(thread, (vault) => vault.told(saver.remove(thread, vault.hideRemoval(removal)))),
     deleteThread: (thread) => saver.deleteThread(thread),
     threads: saver.threads
   })

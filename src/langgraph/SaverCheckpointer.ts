@@ -9,7 +9,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Semaphore from "effect/Semaphore"
 import { Checkpointer, type CheckpointerShape, makeMemory } from "../Checkpointer.ts"
-import { CheckpointError } from "../GraphError.ts"
+import { CheckpointError, type ThreadConflict, type ThreadDeleted } from "../GraphError.ts"
 import {
   deleteAll,
   listPages,
@@ -56,8 +56,17 @@ const pageOf = (thread: string, log: string, index: number): Place => ({
 })
 
 /** What an entry does. The same entries in the same order do the same everywhere, those that are refused too. */
-const act = (memory: CheckpointerShape, thread: string, action: Action) =>
-  "commit" in action ? memory.commit(thread, action.commit) : memory.putTasks(thread, action.put)
+const act = (
+  memory: CheckpointerShape,
+  thread: string,
+  action: Action
+): Effect.Effect<unknown, CheckpointError | ThreadConflict | ThreadDeleted> => {
+  if ("commit" in action) return memory.commit(thread, action.commit)
+  if ("put" in action) return memory.putTasks(thread, action.put)
+  return "removal" in action
+    ? memory.remove(thread, action.removal)
+    : memory.restore(thread, action.restore.dump, action.restore.life)
+}
 
 /** Does it to the replica, which has then read one entry more. */
 const apply = <A, E>(replica: Replica, does: (memory: CheckpointerShape) => Effect.Effect<A, E>): Effect.Effect<A, E> =>
@@ -232,6 +241,15 @@ export const make = Effect.fnUntraced(function*(saver: Saver) {
     putTasks: (thread, put) => written({ thread, action: { put }, does: (memory) => memory.putTasks(thread, put) }),
     commit: (thread, commit) =>
       written({ thread, action: { commit }, does: (memory) => memory.commit(thread, commit) }),
+    dump: (thread) => read(thread, Option.none(), (memory) => memory.dump(thread)),
+    restore: (thread, dump, life) =>
+      written({
+        thread,
+        action: { restore: { dump, life } },
+        does: (memory) => memory.restore(thread, dump, life)
+      }),
+    remove: (thread, removal) =>
+      written({ thread, action: { removal }, does: (memory) => memory.remove(thread, removal) }),
     deleteThread: (thread) =>
       alone(thread, (kept) =>
         Effect.andThen(

@@ -14,10 +14,22 @@ import { SqlClient } from "effect/sql/SqlClient"
 import type { Connection } from "effect/sql/SqlConnection"
 import { isSqlError, type SqlError } from "effect/sql/SqlError"
 import { statSync } from "node:fs"
-import type { CheckpointRow, Commit, HeadRow, Move, Put, Saved, Source, TaskRow, TaskStatus } from "../Checkpoint.ts"
+import type { CheckpointRow, Commit, Dump, HeadRow, Move, Put, Removal, Saved, TaskRow } from "../Checkpoint.ts"
 import { Checkpointer, type CheckpointerShape, type ListOptions } from "../Checkpointer.ts"
 import { CheckpointError, ThreadConflict, ThreadDeleted } from "../GraphError.ts"
 import { type Dialect, dialectOf } from "./internal/dialect.ts"
+import {
+  type CheckpointColumns,
+  checkpointParams,
+  type HeadColumns,
+  type Integer,
+  type SavedColumns,
+  type TaskColumns,
+  toCheckpoint,
+  toHead,
+  toSaved,
+  toTask
+} from "./internal/rows.ts"
 import { checkSchema, prepareSchema } from "./internal/schema.ts"
 import { fromColumn, toColumn } from "./internal/text.ts"
 import * as SqliteClient from "./SqliteClient.ts"
@@ -98,6 +110,9 @@ const listText = (isBefore: boolean, isLimited: boolean): string =>
   }
   ORDER BY sequence DESC${isLimited ? " LIMIT ?" : ""}`
 
+const removeText = (table: string, column: string, count: number): string =>
+  `DELETE FROM superstep_${table} WHERE thread = ? AND (namespace, ${column}) IN (VALUES ${values("(?, ?)", count)})`
+
 const headsText = `SELECT h.branch, h.place, h.id, h.owner, t.life FROM superstep_threads t
   JOIN superstep_heads h ON h.thread = t.key AND h.place = ?`
 
@@ -135,137 +150,21 @@ const textsOf = ({ rowLock, text }: Dialect) => ({
     "SELECT count(*) AS done FROM superstep_tasks WHERE thread = ? AND namespace = ? AND checkpoint = ? AND status = 'done'"
   ),
   kept: new Map(rowCounts.map((count) => [count, text(keptText(count))])),
+  allCheckpoints: text(
+    `SELECT namespace, ${checkpointColumns} FROM superstep_checkpoints WHERE thread = ? ORDER BY sequence`
+  ),
+  allTasks: text(
+    "SELECT namespace, checkpoint, task, status, revision, data FROM superstep_tasks WHERE thread = ? ORDER BY sequence"
+  ),
+  allHeads: text("SELECT place, branch, id, owner FROM superstep_heads WHERE thread = ? ORDER BY branch, place"),
+  removeCheckpoints: new Map(rowCounts.map((count) => [count, text(removeText("checkpoints", "id", count))])),
+  removeTasks: new Map(rowCounts.map((count) => [count, text(removeText("tasks", "checkpoint", count))])),
+  removeHead: text("DELETE FROM superstep_heads WHERE thread = ? AND place = ? AND branch = ?"),
   deletes: ["heads", "tasks", "checkpoints"].map((table) => text(`DELETE FROM superstep_${table} WHERE thread = ?`)),
   deleteThread: text("DELETE FROM superstep_threads WHERE key = ?")
 })
 
 type Texts = ReturnType<typeof textsOf>
-
-// ---------------------------------------------------------------------------
-// Rows
-// ---------------------------------------------------------------------------
-
-/** What counts as an integer in a row: Postgres gives a bigint. */
-type Integer = number | bigint
-
-interface CheckpointColumns {
-  readonly id: string
-  readonly parent: string | null
-  readonly branch: Integer
-  readonly step: Integer
-  readonly source: string
-  readonly created_millis: Integer
-  readonly format: Integer
-  readonly is_keyframe: Integer
-  readonly data: string
-  readonly metadata: string
-}
-
-interface TaskColumns {
-  readonly checkpoint: string
-  readonly task: string
-  readonly status: string
-  readonly revision: Integer
-  readonly data: string
-}
-
-interface HeadColumns {
-  readonly branch: Integer
-  readonly place: string
-  readonly id: string
-  readonly owner: string
-  readonly life: string
-}
-
-/** A row of a chain as it is selected; of a task `id` is its checkpoint, `parent` its own id, `branch` its revision and `source` its status. */
-type SavedColumns = readonly [
-  isTask: Integer,
-  sequence: Integer,
-  id: string,
-  parent: string | null,
-  branch: Integer,
-  step: Integer,
-  source: string,
-  createdMillis: Integer,
-  format: Integer,
-  isKeyframe: Integer,
-  data: string,
-  metadata: string
-]
-
-const toCheckpoint = (row: CheckpointColumns): CheckpointRow => ({
-  id: fromColumn(row.id),
-  parent: row.parent === null ? undefined : fromColumn(row.parent),
-  branch: Number(row.branch),
-  step: Number(row.step),
-  source: row.source as Source,
-  createdMillis: Number(row.created_millis),
-  format: Number(row.format),
-  isKeyframe: Number(row.is_keyframe) === 1,
-  data: row.data,
-  metadata: row.metadata
-})
-
-const toTask = (row: TaskColumns): TaskRow => ({
-  checkpoint: fromColumn(row.checkpoint),
-  task: fromColumn(row.task),
-  status: row.status as TaskStatus,
-  revision: Number(row.revision),
-  data: row.data
-})
-
-const toHead = (row: HeadColumns): HeadRow => ({
-  branch: Number(row.branch),
-  place: fromColumn(row.place),
-  id: fromColumn(row.id),
-  owner: fromColumn(row.owner),
-  life: fromColumn(row.life)
-})
-
-const checkpointParams = (key: Integer, namespace: string, row: CheckpointRow): ReadonlyArray<unknown> => [
-  key,
-  toColumn(namespace),
-  toColumn(row.id),
-  row.parent === undefined ? null : toColumn(row.parent),
-  row.branch,
-  row.step,
-  row.source,
-  row.createdMillis,
-  row.format,
-  row.isKeyframe ? 1 : 0,
-  row.data,
-  row.metadata
-]
-
-/** Puts the rows of a chain in order: from the nearest keyframe to the checkpoint, each with its tasks. */
-const toSaved = (id: string, rows: ReadonlyArray<SavedColumns>): Option.Option<Saved> => {
-  const checkpoints = new Map<string, CheckpointRow>()
-  const tasks = new Map<string, Array<TaskRow>>()
-  for (const row of [...rows].sort((a, b) => Number(a[1]) - Number(b[1]))) {
-    const [isTask, , id, parent, branch, step, source, created_millis, format, is_keyframe, data, metadata] = row
-    if (Number(isTask) === 0) {
-      const columns = { id, parent, branch, step, source, created_millis, format, is_keyframe, data, metadata }
-      const checkpoint = toCheckpoint(columns)
-      checkpoints.set(checkpoint.id, checkpoint)
-      continue
-    }
-    const task = toTask({ checkpoint: id, task: parent!, status: source, revision: branch, data })
-    const beside = tasks.get(task.checkpoint)
-    if (beside === undefined) tasks.set(task.checkpoint, [task])
-    else beside.push(task)
-  }
-  const chain: Array<CheckpointRow> = []
-  for (let at: string | undefined = id; at !== undefined;) {
-    const row: CheckpointRow | undefined = checkpoints.get(at)
-    if (row === undefined) break
-    checkpoints.delete(at)
-    chain.push(row)
-    at = row.isKeyframe ? undefined : row.parent
-  }
-  if (chain.length === 0) return Option.none()
-  chain.reverse()
-  return Option.some({ chain, tasks: chain.flatMap((row) => tasks.get(row.id) ?? []) })
-}
 
 // ---------------------------------------------------------------------------
 // Transactions
@@ -394,9 +293,9 @@ const taskParams = (where: readonly [Integer, string], rows: ReadonlyArray<TaskR
   rows.flatMap((row) => [...where, toColumn(row.checkpoint), toColumn(row.task), row.status, row.revision, row.data])
 
 /** The rows in batches for which there is a statement. */
-const batchesOf = (rows: ReadonlyArray<TaskRow>): ReadonlyArray<ReadonlyArray<TaskRow>> => {
+const batchesOf = <A>(rows: ReadonlyArray<A>): ReadonlyArray<ReadonlyArray<A>> => {
   if (rows.length === 1) return [rows]
-  const batches: Array<ReadonlyArray<TaskRow>> = []
+  const batches: Array<ReadonlyArray<A>> = []
   let at = 0
   for (const count of rowCounts) {
     for (; rows.length - at >= count; at += count) batches.push(rows.slice(at, at + count))
@@ -508,6 +407,84 @@ const commit = Effect.fnUntraced(
   function*(connection: Connection, texts: Texts, thread: string, given: Commit) {
     const by = { thread, key: yield* keyFor(connection, texts, thread, given), owner: given.owner }
     for (const move of [given, ...given.inside]) yield* makeMove(connection, texts, by, move)
+  }
+)
+
+/** One statement each for checkpoints, tasks and heads: the lock of the thread makes them of the same instant. */
+const dump = Effect.fnUntraced(function*(connection: Connection, texts: Texts, thread: string) {
+  const row = yield* threadIn(connection, texts.lockedThread, thread)
+  if (row === undefined) return Option.none<Dump>()
+  type Placed<A> = A & { readonly namespace: string }
+  const checkpoints = yield* execute<Placed<CheckpointColumns>>(connection, texts.allCheckpoints, [row.key])
+  const tasks = yield* execute<Placed<TaskColumns>>(connection, texts.allTasks, [row.key])
+  const heads = yield* execute<HeadColumns>(connection, texts.allHeads, [row.key])
+  return Option.some<Dump>({
+    checkpoints: checkpoints.map((row) => ({ namespace: fromColumn(row.namespace), row: toCheckpoint(row) })),
+    tasks: tasks.map((row) => ({ namespace: fromColumn(row.namespace), row: toTask(row) })),
+    heads: heads.map((row) => {
+      const { branch, id, owner, place } = toHead({ ...row, life: "" })
+      return { branch, place, id, owner }
+    })
+  })
+})
+
+const restore = Effect.fnUntraced(
+  function*(
+    connection: Connection,
+    texts: Texts,
+    thread: string,
+    given: { readonly dump: Dump; readonly life: string }
+  ) {
+    const { dump: { checkpoints, heads, tasks }, life } = given
+    const found = yield* threadIn(connection, texts.lockedThread, thread)
+    if (found !== undefined) {
+      const at = Option.getOrUndefined(yield* head(connection, texts, thread, "", undefined))
+      return yield* new ThreadConflict({ thread, branch: at?.branch ?? 1, expected: undefined, found: at?.id })
+    }
+    yield* connection.execute(texts.begin, [toColumn(thread), toColumn(life)], undefined)
+    const row = yield* threadIn(connection, texts.lockedThread, thread)
+    const { key } = row!
+    // Another one has begun it meanwhile.
+    if (row!.life !== toColumn(life)) {
+      return yield* new ThreadConflict({ thread, branch: 1, expected: undefined, found: undefined })
+    }
+    for (const { namespace, row } of checkpoints) {
+      yield* connection.execute(texts.checkpoint, checkpointParams(key, namespace, row), undefined)
+    }
+    for (const [namespace, rows] of Map.groupBy(tasks, (one) => one.namespace)) {
+      for (const batch of batchesOf(rows.map(({ row }) => row))) {
+        yield* connection.executeValues(texts.put.get(batch.length)!, taskParams([key, toColumn(namespace)], batch))
+      }
+    }
+    for (const { branch, id, owner, place } of heads) {
+      yield* connection.execute(
+        texts.moveHead,
+        [key, toColumn(place), branch, toColumn(id), toColumn(owner)],
+        undefined
+      )
+    }
+  }
+)
+
+const remove = Effect.fnUntraced(
+  function*(connection: Connection, texts: Texts, thread: string, { checkpoints, heads, life }: Removal) {
+    const row = yield* threadIn(connection, texts.lockedThread, thread)
+    if (row?.life !== toColumn(life)) return yield* new ThreadDeleted({ thread })
+    for (const { branch, place } of heads) {
+      yield* connection.execute(texts.removeHead, [row.key, toColumn(place), branch], undefined)
+    }
+    const gone = new Set(checkpoints.map(({ id }) => id))
+    const left = yield* execute<HeadColumns>(connection, texts.allHeads, [row.key])
+    const standing = left.find(({ id }) => gone.has(fromColumn(id)))
+    if (standing !== undefined) {
+      const [branch, found] = [Number(standing.branch), fromColumn(standing.id)]
+      return yield* new ThreadConflict({ thread, branch, expected: undefined, found })
+    }
+    for (const batch of batchesOf(checkpoints)) {
+      const params = [row.key, ...batch.flatMap(({ id, namespace }) => [toColumn(namespace), toColumn(id)])]
+      yield* connection.execute(texts.removeTasks.get(batch.length)!, params, undefined)
+      yield* connection.execute(texts.removeCheckpoints.get(batch.length)!, params, undefined)
+    }
   }
 )
 
@@ -631,6 +608,20 @@ export const make: Effect.Effect<CheckpointerShape, CheckpointError, SqlClient> 
         "store a checkpoint",
         thread,
         given.checkpoint.id
+      ),
+    dump: (thread) =>
+      guard(write(db, (connection, texts) => dump(connection, texts, thread)), "read the thread", thread),
+    restore: (thread, dump, life) =>
+      guard(
+        write(db, (connection, texts) => restore(connection, texts, thread, { dump, life })),
+        "store the thread",
+        thread
+      ),
+    remove: (thread, removal) =>
+      guard(
+        write(db, (connection, texts) => remove(connection, texts, thread, removal)),
+        "remove checkpoints",
+        thread
       ),
     deleteThread: (thread) =>
       guard(write(db, (connection, texts) => deleteThread(connection, texts, thread)), "delete the thread", thread),

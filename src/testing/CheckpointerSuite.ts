@@ -10,6 +10,7 @@ import type { Checkpointer } from "../Checkpointer.ts"
 import { crashes, type Faulty } from "./internal/crashes.ts"
 import { crowds } from "./internal/crowds.ts"
 import { living } from "./internal/living.ts"
+import { moving } from "./internal/moving.ts"
 import { reading } from "./internal/reading.ts"
 import type * as Rows from "./internal/rows.ts"
 import { writing } from "./internal/writing.ts"
@@ -64,7 +65,7 @@ export type Case = Rows.Case
  * @category cases
  * @since 0.1.0
  */
-export const cases: ReadonlyArray<Case> = [...reading, ...writing, ...living, ...crowds]
+export const cases: ReadonlyArray<Case> = [...reading, ...writing, ...living, ...moving, ...crowds]
 
 /**
  * The cases of the group `crash points`: a write that fails, or whose process ends, before or after any operation on the storage has

@@ -1,7 +1,7 @@
 /** Graphs that a node calls, seen from outside. */
 import { assert } from "@effect/vitest"
 import { Deferred, Effect, Schema } from "effect"
-import { Channel, Checkpointer, GraphError, Interrupt, State, StateGraph } from "superstep"
+import { Channel, Checkpointer, END, GraphError, Interrupt, Send, State, StateGraph } from "superstep"
 import { paused, payloads } from "./Pauses.ts"
 import { behaves } from "./Savers.ts"
 
@@ -204,4 +204,97 @@ behaves("L9 in async a graph that is called again stands where its last commit l
       slow
     )
     assert.deepStrictEqual((yield* run).turns, ["call 1", "call 1,call 2", "call 1,call 2,call 3"])
+  }))
+
+behaves(
+  "L20 a call that a node left running does nothing once the node is done, and takes no later call's place",
+  () =>
+    Effect.gen(function*() {
+      for (const [key, left, own] of [[undefined, "7", "7"], ["x", "stray", "task"]] as const) {
+        const ran: Array<string> = []
+        const inner = StateGraph.make(
+          "inner",
+          StateGraph.nodes(Log, {
+            note: ({ log }) =>
+              Effect.suspend(() => {
+                ran.push(log.join())
+                return Effect.as(Effect.yieldNow, { log: ["noted"] })
+              })
+          }),
+          { start: "note" }
+        )
+        const call = (what: string) => inner.call({ log: [what] }, key === undefined ? {} : { key })
+        const outer = StateGraph.make(
+          "outer",
+          StateGraph.nodes(Log, {
+            node: Effect.fnUntraced(function*({ log }) {
+              if (log.length === 0) {
+                yield* Effect.forkDetach(Effect.andThen(Effect.yieldNow, call(left)))
+                return { log: ["left"] }
+              }
+              for (let turn = 0; turn < 20; turn++) yield* Effect.yieldNow
+              return { log: (yield* call(own)).log }
+            })
+          }),
+          {
+            start: "node",
+            edges: { node: StateGraph.route(["node", END], ({ log }) => log.length > 1 ? END : "node") }
+          }
+        )
+        for (const durability of ["sync", "async", "exit"] as const) {
+          ran.length = 0
+          const thread = outer.thread(`${durability} ${key}`)
+          assert.deepStrictEqual(yield* thread.invoke({}, { durability }), { log: ["left", own, "noted"] })
+          assert.deepStrictEqual(ran, [own])
+        }
+      }
+    })
+)
+
+behaves(
+  "a call with what is no record, or with a key that its state does not have, is refused as an input of a run is",
+  () =>
+    Effect.gen(function*() {
+      const inner = StateGraph.make("inner", StateGraph.nodes(Log, { a: () => ({ log: ["in"] }) }), { start: "a" })
+      const inputs = [[{ log: ["lost"] }], new Map([["log", ["lost"]]]), new Date(), Promise.resolve(), {
+        typo: ["lost"]
+      }]
+      for (const input of inputs as ReadonlyArray<unknown> as ReadonlyArray<never>) {
+        const outer = StateGraph.make("outer", StateGraph.nodes(Log, { x: () => inner.call(input) }), { start: "x" })
+        const sent = StateGraph.make("sent", StateGraph.nodes(Log, { inner, x: () => ({}) }), {
+          start: "x",
+          edges: { x: StateGraph.route(["inner"], () => Send.make("inner", input)) }
+        })
+        for (
+          const run of [
+            inner.invoke(input),
+            outer.invoke({}),
+            sent.invoke({}),
+            outer.thread(`${inputs.indexOf(input)}`).invoke({})
+          ]
+        ) {
+          assert.strictEqual((yield* Effect.flip(run as ReturnType<typeof inner.invoke>))._tag, "InvalidUpdate")
+        }
+      }
+    })
+)
+
+behaves("L11 different keys are different questions, also where they are no Unicode", () =>
+  Effect.gen(function*() {
+    const keys = ["\ud800", "\ud801", "\ufffd"]
+    const graph = StateGraph.make(
+      "keys",
+      StateGraph.nodes(Log, {
+        ask: () =>
+          Effect.map(
+            Effect.all(keys.map((key) => Ask.ask("pay?", { key })), { concurrency: "unbounded", mode: "result" }),
+            (answers) => ({ log: answers.map((answer) => answer._tag === "Success" ? answer.success : "none") })
+          )
+      }),
+      { start: "ask" }
+    )
+    const requests = yield* paused(graph.thread("t").invoke({}))
+    assert.strictEqual(new Set(requests.map(({ id }) => id)).size, 3)
+    const replies = requests.map(({ id }, index) => Ask.reply(`yes ${index}`, { id }))
+    assert.deepStrictEqual(yield* graph.thread("t").resume(replies), { log: ["yes 0", "yes 1", "yes 2"] })
   }))

@@ -1,7 +1,7 @@
 /** Graphs that keep their state from call to call, and ask. */
 import { assert } from "@effect/vitest"
-import { Effect, Schema } from "effect"
-import { Channel, END, Interrupt, State, StateGraph } from "superstep"
+import { Effect, Schedule, Schema } from "effect"
+import { Channel, Checkpointer, END, Interrupt, Node, Policy, State, StateGraph } from "superstep"
 import { paused } from "./Pauses.ts"
 import { behaves } from "./Savers.ts"
 
@@ -380,3 +380,148 @@ behaves("Law15 ids do not tell which of two calls was faster", () =>
     }
     assert.strictEqual(ids[0], ids[1])
   }))
+
+// ---------------------------------------------------------------------------
+// The same in every durability
+// ---------------------------------------------------------------------------
+
+class Small extends State.make({
+  n: Channel.lastValue(Schema.Int.check(Schema.isLessThan(10)), { initial: () => 0 }),
+  seen: Channel.append(Schema.Int)
+}) {}
+class Large extends State.make({
+  n: Channel.lastValue(Schema.Int, { initial: () => 5 }),
+  seen: Channel.append(Schema.Int)
+}) {}
+
+behaves(
+  "L9 a kept graph whose input was refused has not run, and is not where the call before it was",
+  () =>
+    Effect.gen(function*() {
+      const kept = StateGraph.make(
+        "kept",
+        StateGraph.nodes(Small, { k: ({ n }) => ({ seen: [n] }) }),
+        { start: "k" },
+        { persistence: "thread" }
+      )
+      const again = StateGraph.route(["kept", END], ({ n }: State.Type<typeof Large>) => n > 15 ? END : "kept")
+      const mounted = StateGraph.make(
+        "mounted",
+        StateGraph.nodes(Large, { kept, r: ({ n }) => ({ n: n + 7 }) }),
+        { start: "kept", edges: { kept: "r", r: again } }
+      )
+      const called = StateGraph.make(
+        "called",
+        StateGraph.nodes(Large, {
+          kept: ({ n }) => Effect.map(kept.call({ n }), ({ seen }) => ({ n: n + 7, seen: seen.slice(-1) }))
+        }),
+        { start: "kept", edges: { kept: again } }
+      )
+      for (const graph of [mounted, called]) {
+        for (const durability of everyDurability) {
+          const thread = graph.thread(`${graph.name} ${durability}`)
+          for (const run of [thread.invoke({}, { durability }), thread.continue({ durability }), thread.continue()]) {
+            assert.strictEqual((yield* Effect.flip(run))._tag, "InvalidUpdate")
+            assert.deepStrictEqual((yield* thread.state()).values, { n: 12, seen: [5] })
+          }
+        }
+      }
+    })
+)
+
+behaves(
+  "L9 untracked values of a graph inside a task live as long as it runs, in every durability",
+  () =>
+    Effect.gen(function*() {
+      class Near extends State.make({
+        near: Channel.untracked<number>(),
+        far: Channel.lastValue(Schema.String, { initial: () => "" })
+      }) {}
+      const kept = StateGraph.make(
+        "kept",
+        StateGraph.nodes(Near, {
+          a: ({ near }) => ({ near: 42, far: `${near}` }),
+          b: ({ far, near }) => ({ far: `${far} ${near}` })
+        }),
+        { start: "a", edges: { a: "b" } },
+        { persistence: "thread" }
+      )
+      const turns = StateGraph.make(
+        "turns",
+        StateGraph.nodes(Got, { r: () => Effect.map(kept.call({}), ({ far }) => ({ got: [far] })) }),
+        { start: "r", edges: { r: StateGraph.route(["r", END], ({ got }) => got.length > 1 ? END : "r") } }
+      )
+      let tries = 0
+      const flaky = StateGraph.make(
+        "flaky",
+        StateGraph.nodes(Near, {
+          a: () => ({ near: 42 }),
+          b: ({ near }) =>
+            Effect.suspend(() => ++tries === 1 ? Effect.fail("flaky" as const) : Effect.succeed({ far: `${near}` }))
+        }),
+        { start: "a", edges: { a: "b" } }
+      )
+      const retried = StateGraph.make(
+        "retried",
+        StateGraph.nodes(Got, {
+          r: Node.make({
+            input: Got,
+            run: () => Effect.map(flaky.call({}), ({ far }) => ({ got: [far] })),
+            retry: Policy.retry({ schedule: Schedule.recurs(1) })
+          })
+        }),
+        { start: "r" }
+      )
+      for (const durability of everyDurability) {
+        const { got } = yield* turns.thread(`turns ${durability}`).invoke({}, { durability })
+        assert.deepStrictEqual(got, ["undefined 42", "undefined 42"])
+        tries = 0
+        const again = yield* retried.thread(`retried ${durability}`).invoke({}, { durability })
+        assert.deepStrictEqual(again.got, ["undefined"])
+      }
+    })
+)
+
+behaves(
+  "L13 in durability exit, what is stored of the graphs inside tasks is the last of each place, in the order of their runs",
+  () =>
+    Effect.gen(function*() {
+      const saver = yield* Checkpointer.Checkpointer
+      const each = (persistence: "call" | "thread") =>
+        StateGraph.make(
+          persistence,
+          StateGraph.nodes(Words, { i: ({ log }) => ({ log: [`i${log.length}`] }) }),
+          { start: "i" },
+          { persistence }
+        )
+      const [kept, fresh] = [each("thread"), each("call")]
+      const graph = StateGraph.make(
+        "places",
+        StateGraph.nodes(Got, {
+          r: Effect.fnUntraced(function*({ got }) {
+            const { log } = yield* kept.call({})
+            if (got.length === 1) {
+              // More than are held without looking which of them are of use.
+              for (let n = 0; n < 100; n++) yield* fresh.call({}, { key: `k${n}` })
+              yield* Ask.ask("?")
+            }
+            return { got: [log.join()] }
+          })
+        }),
+        { start: "r", edges: { r: StateGraph.route(["r", END], ({ got }) => got.length % 10 === 0 ? END : "r") } }
+      )
+      const thread = graph.thread("t")
+      const options = { durability: "exit" } as const
+      yield* paused(thread.invoke({}, options))
+      const stepsAt = (namespace: string) =>
+        Effect.map(saver.list("t", namespace, {}), (rows) => rows.map(({ step }) => step))
+      // What the first superstep had left, and what the second, which waits, has come to since.
+      assert.deepStrictEqual(yield* stepsAt("r~0"), [4, 1])
+      const [second, first] = yield* saver.list("t", "r~0", {})
+      assert.strictEqual(second!.parent, first!.id)
+      assert.strictEqual((yield* thread.resume(Ask.reply("yes"), options)).got.length, 10)
+      assert.strictEqual((yield* thread.invoke({}, options)).got.length, 20)
+      assert.deepStrictEqual(yield* stepsAt("r~0"), [58, 28, 4, 1])
+      assert.deepStrictEqual(yield* stepsAt("r~@k99"), [1])
+    })
+)

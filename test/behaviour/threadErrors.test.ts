@@ -1,6 +1,6 @@
 /** Each failure that the type of a thread's operation names can occur. */
 import { assert } from "@effect/vitest"
-import { Effect, Option, Schema } from "effect"
+import { Effect, Schema } from "effect"
 import { Channel, Checkpointer, Command, GraphError, State, StateGraph, type Thread } from "superstep"
 import { behaves } from "./Savers.ts"
 
@@ -91,8 +91,7 @@ const stored = <E>(
     Effect.ignore(earlier.thread("changed").invoke({ note: "x" })),
     operation(graph.thread("changed"))
   ),
-  UnknownThread: operation(none),
-  UnknownCheckpoint: on(operation(graph.thread("t")), () => ({ get: () => Effect.succeed(Option.none()) }))
+  UnknownThread: operation(none)
 })
 
 behaves("L13 reading a thread fails with each error of its type", () =>
@@ -101,6 +100,7 @@ behaves("L13 reading a thread fails with each error of its type", () =>
     yield* thread.invoke({})
     yield* tags<Thread.HistoryError["_tag"]>({
       ...stored((thread) => thread.history()),
+      UnknownCheckpoint: thread.history({ before: "nowhere" }),
       InvalidArgument: thread.history({ limit: -1 })
     })
 

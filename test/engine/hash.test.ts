@@ -17,9 +17,12 @@ it("Law15 the hash is the first half of SHA-256, at every length around a block"
 })
 
 it("Law15 the hash of nothing and of long, foreign and broken texts", () => {
-  for (const text of ["", "é", "日本語", "😀".repeat(50), "\ud800", "a\ud800b", "\u0000", "x".repeat(100_000)]) {
+  for (const text of ["", "é", "日本語", "😀".repeat(50), "\u0000", "x".repeat(100_000)]) {
     assert.strictEqual(hash(text), reference(text))
   }
+  const broken = ["\ud800", "\ud801", "\ufffd", "a\ud800b", "a\udfffb", "\\ud800", "\"\ud800\"", "\udc00\ud800"]
+  assert.strictEqual(new Set(broken.map((text) => hash(text))).size, broken.length)
+  assert.notStrictEqual(hash("\ud800", "x"), hash("\ud800x"))
   assert.strictEqual(hash(), reference())
   assert.match(hash("x"), /^[0-9a-f]{32}$/)
 })
@@ -30,7 +33,7 @@ it("Law15 parts are told apart wherever they are cut", () => {
 })
 
 it.prop("Law15 random parts hash as the reference does", [Schema.Array(Schema.String)], ([parts]) => {
-  assert.strictEqual(hash(...parts), reference(...parts))
+  if (parts.every((part) => part.isWellFormed())) assert.strictEqual(hash(...parts), reference(...parts))
 }, runs(100))
 
 it("Law11 equal values have equal canonical texts, whatever the order of their keys", () => {

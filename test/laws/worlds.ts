@@ -78,6 +78,8 @@ export interface GraphSpec {
   readonly name: string
   readonly persistence: "call" | "thread"
   readonly onFailure: "interrupt" | "settle"
+  /** Whether it refuses some inputs. */
+  readonly isNarrow: boolean
   /** How often the first node may run before the graph ends. */
   readonly rounds: number
   /** One node after the other, in rounds; or the second and third together, started by the first or beside it. */
@@ -116,6 +118,7 @@ export const specOf = (random: Random, depth = 0, name = "root"): GraphSpec => {
     name,
     persistence: depth > 0 && random() < 0.55 ? "thread" : "call",
     onFailure: random() < 0.5 ? "settle" : "interrupt",
+    isNarrow: depth > 0 && random() < 0.15,
     rounds: 1 + below(random, 4),
     shape: names.length < 3 ? "rounds" : pick(random, ["rounds", "rounds", "rounds", "fan", "beside"] as const),
     nodes: names.map((own, index) => nodeOf(random, depth, own, `${name}.${own}`, index === 0))
@@ -138,6 +141,16 @@ class Held extends State.make({
   list: Channel.append(Schema.Int)
 }) {}
 
+/** The same, where `last` takes small numbers only, so that some inputs are refused. */
+const narrow = State.make({
+  ...Held.fields,
+  last: Channel.lastValue(Schema.Int.check(Schema.isLessThan(4)), { initial: () => 0 })
+}) as unknown as typeof Held
+
+/** With a value that is never stored, and that nodes look at. */
+const withUntracked = (state: typeof Held): typeof Held =>
+  State.make({ ...state.fields, near: Channel.untracked<number>() }) as unknown as typeof Held
+
 export class Ask extends Interrupt.make("Ask", { payload: Schema.Int, answer: Schema.Int }) {}
 class Broken extends Schema.TaggedError<Broken>()("Broken", {}) {}
 
@@ -150,13 +163,15 @@ type Pending = Checkpoint.PendingRequest<"Ask", number>
 export type Seen = Checkpoint.Snapshot<Values, Pending>
 type Run<A = Values, E = Failure> = Effect.Effect<A, E, Checkpointer.Checkpointer>
 
-/** What nodes meet: whether they fail now, and for how many turns they wait. */
+/** What nodes meet: whether they fail now, for how many turns they wait, and whether there are values that are never stored. */
 export interface Weather {
+  readonly hasUntracked?: boolean
   readonly fails: () => boolean
   readonly waits: () => number
 }
 
 export const calm: Weather = { fails: () => false, waits: () => 0 }
+export const calmAndUntracked: Weather = { ...calm, hasUntracked: true }
 export const stormy = (random: Random, failures: number): Weather => ({
   fails: () => random() < failures,
   waits: () => below(random, 6)
@@ -190,18 +205,30 @@ const actOf = (action: Action, weather: Weather) => {
   })
 }
 
-const bodyOf = (graph: string, spec: NodeSpec, actions: ReadonlyArray<Action>, isFirst: boolean, weather: Weather) => {
+interface Around {
+  readonly graph: string
+  readonly state: typeof Held
+  readonly weather: Weather
+}
+
+const bodyOf = (
+  { graph, state: input, weather }: Around,
+  spec: NodeSpec,
+  actions: ReadonlyArray<Action>,
+  isFirst: boolean
+) => {
   const acts = actions.map((action) => ({ action, act: actOf(action, weather) }))
   const run = Effect.fnUntraced(function*(state: Values) {
-    let sum = hash(graph, spec.name, state.count, state.mixed)
+    const { near = 0 } = state as { readonly near?: number }
+    let sum = hash(graph, spec.name, state.count, state.mixed, near)
     for (const [index, { act, action }] of acts.entries()) {
       if (isTaken(action, state)) sum = yield* act(index, sum)
     }
-    const update = { mixed: sum, list: [sum % 100] }
+    const update = { mixed: sum, list: [sum % 100], ...(weather.hasUntracked === true ? { near: sum % 11 } : {}) }
     return isFirst ? { ...update, count: 1, last: sum % 7 } : update
   })
   const retry = Policy.retry({ schedule: Schedule.recurs(1), while: () => true })
-  return Node.make({ input: Held, run, ...(spec.isRetried ? { retry } : {}) })
+  return Node.make({ input, run, ...(spec.isRetried ? { retry } : {}) })
 }
 
 const flowOf = ({ nodes, rounds, shape }: GraphSpec) => {
@@ -213,13 +240,16 @@ const flowOf = ({ nodes, rounds, shape }: GraphSpec) => {
 }
 
 export const graphOf = (spec: GraphSpec, weather: Weather): Graph => {
+  const { isNarrow, name, onFailure, persistence } = spec
+  const stored = isNarrow ? narrow : Held
+  const state = weather.hasUntracked === true ? withUntracked(stored) : stored
+  const around = { graph: name, state, weather }
   const bodies = spec.nodes.map((node, index) => [
     node.name,
-    "rounds" in node.body ? graphOf(node.body, weather) : bodyOf(spec.name, node, node.body, index === 0, weather)
+    "rounds" in node.body ? graphOf(node.body, weather) : bodyOf(around, node, node.body, index === 0)
   ])
-  const { name, onFailure, persistence } = spec
   // The names of the nodes are known to no type.
-  const nodes = StateGraph.nodes(Held, Object.fromEntries(bodies) as never)
+  const nodes = StateGraph.nodes(state, Object.fromEntries(bodies) as never)
   return StateGraph.make(name, nodes, flowOf(spec) as never, { onFailure, persistence }) as unknown as Graph
 }
 

@@ -1,7 +1,7 @@
 /** The public suite finds what is wrong with a saver: each of these is broken in one way, and a case says so. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Option } from "effect"
-import type { CheckpointRow, Commit, Saved, TaskRow } from "superstep/Checkpoint"
+import type { CheckpointRow, Commit, Dump, Removal, Saved, TaskRow } from "superstep/Checkpoint"
 import { Checkpointer, type CheckpointerShape, makeMemory } from "superstep/Checkpointer"
 import { ThreadConflict } from "superstep/GraphError"
 import * as CheckpointerSuite from "superstep/testing/CheckpointerSuite"
@@ -184,6 +184,16 @@ const cut = (text: string): string => text.slice(0, 1_000_000)
 // ---------------------------------------------------------------------------
 
 /** What is broken, how, and the case that has to find it. */
+const dumping = (change: (dump: Dump) => Dump) => (saver: CheckpointerShape): CheckpointerShape => ({
+  ...saver,
+  dump: (thread) => Effect.map(saver.dump(thread), Option.map(change))
+})
+
+const removing = (change: (removal: Removal) => Removal) => (saver: CheckpointerShape): CheckpointerShape => ({
+  ...saver,
+  remove: (thread, removal) => saver.remove(thread, change(removal))
+})
+
 const broken: ReadonlyArray<readonly [what: string, mutate: Mutate, name: string]> = [
   [
     "commits without comparing",
@@ -328,6 +338,55 @@ const broken: ReadonlyArray<readonly [what: string, mutate: Mutate, name: string
     "lists threads by name",
     (saver) => ({ ...saver, threads: Effect.map(saver.threads, (names) => names.toSorted()) }),
     "threads are listed in the order in which they began"
+  ],
+  [
+    "dumps the newest first",
+    dumping((dump) => ({ ...dump, checkpoints: dump.checkpoints.toReversed() })),
+    "a dump has all that is stored, and each namespace in the order in which it was stored"
+  ],
+  [
+    "dumps finished tasks only",
+    dumping((dump) => ({ ...dump, tasks: dump.tasks.filter(({ row }) => row.status === "done") })),
+    "a dump has all that is stored, and each namespace in the order in which it was stored"
+  ],
+  [
+    "restores over another thread",
+    (saver) => ({
+      ...saver,
+      restore: (thread, dump, life) => Effect.andThen(saver.deleteThread(thread), saver.restore(thread, dump, life))
+    }),
+    "no thread is restored over another"
+  ],
+  [
+    "restores a thread in its old life",
+    (saver) => ({ ...saver, restore: (thread, dump) => saver.restore(thread, dump, "owner") }),
+    "a restored thread goes on, and neither touches the other"
+  ],
+  [
+    "restores without tasks",
+    (saver) => ({ ...saver, restore: (thread, dump, life) => saver.restore(thread, { ...dump, tasks: [] }, life) }),
+    "what was dumped is restored as another thread, in a life of its own"
+  ],
+  [
+    "removes by id, whatever the namespace",
+    removing((removal) => ({
+      ...removal,
+      checkpoints: removal.checkpoints.flatMap(({ id }) => [{ namespace: "", id }, { namespace: "n", id }])
+    })),
+    "a checkpoint of another namespace, and one that is not there, are no failure"
+  ],
+  [
+    "removes the heads in the way",
+    removing((removal) => ({
+      ...removal,
+      heads: [...removal.heads, { branch: 1, place: "" }, { branch: 2, place: "" }]
+    })),
+    "a checkpoint at which a head stays is not removed, nor is anything with it"
+  ],
+  [
+    "leaves heads when it removes",
+    removing((removal) => ({ ...removal, heads: [], checkpoints: removal.checkpoints.filter(({ id }) => id !== "y") })),
+    "checkpoints are removed with the tasks beside them, and heads, and nothing else is"
   ],
   [
     "cuts rows at a megabyte",

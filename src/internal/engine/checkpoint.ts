@@ -43,6 +43,17 @@ export const liveOf = (program: Program, cells: ReadonlyArray<Channel.Cell>): Re
   return live
 }
 
+/** The machine as it would read back from storage: untracked values are never stored. */
+export const readBack = (program: Program, checkpoint: Checkpoint): Checkpoint => ({
+  ...checkpoint,
+  cells: checkpoint.cells.map((cell, c) => {
+    const channel = program.channels[c]!
+    return channel.rule._tag === "UntrackedValue" ? emptyCell(channel) : cell
+  }),
+  stopped: 0,
+  updated: undefined
+})
+
 const nothing: ReadonlyArray<unknown> = Object.freeze([])
 
 /** Sets a key of a plain record, whatever its name. */

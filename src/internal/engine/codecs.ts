@@ -7,6 +7,7 @@ import * as Send from "../../Send.ts"
 import type * as State from "../../State.ts"
 import { taking } from "../fit.ts"
 import { freeze, isFragile, seal } from "../freeze.ts"
+import { isRecord } from "../record.ts"
 import { setKey } from "./checkpoint.ts"
 import type { Codec, NodeProgram } from "./program.ts"
 
@@ -105,9 +106,7 @@ export const recordCodec = (fields: State.Fields, isUpdate: boolean): Codec => {
     handOut,
     handOutWrite: handOut,
     take: (record) =>
-      typeof record !== "object" || record === null || Array.isArray(record)
-        ? Result.fail("expected a record")
-        : eachOwn(record, (codec, write) => codec.take(write))
+      isRecord(record) ? eachOwn(record, (codec, write) => codec.take(write)) : Result.fail("expected a record")
   }
 }
 

@@ -58,8 +58,11 @@ const compress = (state: Int32Array, block: DataView, offset: number): void => {
   state[7]! += h
 }
 
+/** Lone surrogates have no UTF-8. Texts that hold one stand in another form, marked by a length that no text has. */
+const plain = (part: string): string => part.isWellFormed() ? `${part.length}:${part}` : `-${JSON.stringify(part)}`
+
 /** Parts are told apart whatever they contain: each is preceded by its length. */
-const join = (parts: ReadonlyArray<string>): string => parts.map((part) => `${part.length}:${part}`).join("")
+const join = (parts: ReadonlyArray<string>): string => parts.map(plain).join("")
 
 /** The hash of some texts: 32 hexadecimal digits. */
 export const hash = (...parts: ReadonlyArray<string>): string => hashAll(parts)

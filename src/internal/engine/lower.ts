@@ -14,6 +14,7 @@ import type * as Policy from "../../Policy.ts"
 import * as State from "../../State.ts"
 import { taking } from "../fit.ts"
 import { listOf } from "../list.ts"
+import { isPromise, promised } from "../promise.ts"
 import { channelCodec, recordCodec, schemaCodec, tasksCodec } from "./codecs.ts"
 import { hash } from "./hash.ts"
 import { markOf } from "./mark.ts"
@@ -132,6 +133,9 @@ const checkInitial = (graph: string, key: string, { rule, value }: Channel.Any):
     cell = Channel.empty(rule)
   } catch (cause) {
     return wrong(graph, `the initial value of "${key}" throws: ${String(cause)}`)
+  }
+  if (Option.isSome(cell) && isPromise(cell.value)) {
+    return wrong(graph, promised(`the initial value of "${key}"`, cell.value, "it is a value").message)
   }
   const fit = Option.isSome(cell) ? taking(value, cell.value) : undefined
   if (fit !== undefined && Result.isFailure(fit)) {

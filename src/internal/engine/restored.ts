@@ -7,6 +7,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type * as Channel from "../../Channel.ts"
 import { type CheckpointRow, format, type TaskRow } from "../../Checkpoint.ts"
+import { growing } from "../growing.ts"
 import { liveOf } from "./checkpoint.ts"
 import { emptyCell, fold } from "./fold.ts"
 import { isInputTask } from "./plan.ts"
@@ -417,7 +418,7 @@ const placeOf = (
     records,
     revisions: new Map(beside.map(({ revision, task }) => [task, revision])),
     graphs: built.graphs,
-    up: built.up,
+    up: growing(built.up),
     origin: built.origin,
     gone: built.reading.gone,
     chain: {

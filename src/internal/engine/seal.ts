@@ -28,8 +28,9 @@ const checksum = (texts: ReadonlyArray<string>): string => {
 export const seal = (beside: ReadonlyArray<string>, json: string): string =>
   `${start}${checksum([...beside, json])}${middle}${json}]`
 
-/** The JSON text, if it is what was sealed. */
+/** The JSON text, if it is what was sealed. What a damaged storage holds may be no text. */
 export const unseal = (beside: ReadonlyArray<string>, text: string): string | undefined => {
+  if (typeof text !== "string" || !beside.every((part) => typeof part === "string")) return undefined
   const json = text.slice(overhead, -1)
   return seal(beside, json) === text ? json : undefined
 }

@@ -9,6 +9,7 @@ import type * as Schema from "effect/Schema"
 import type * as Channel from "../../Channel.ts"
 import type { CheckpointRow, TaskRow } from "../../Checkpoint.ts"
 import type { GraphDifference } from "../../GraphError.ts"
+import { type Growing, growing, itemsOf } from "../growing.ts"
 import { type Checkpoint, initial } from "./checkpoint.ts"
 import { markOf } from "./mark.ts"
 import { isInputTask, START_TASK } from "./plan.ts"
@@ -79,7 +80,7 @@ export interface Place {
   /** Heads of the graphs that ran inside finished tasks, by namespace. */
   readonly graphs: ReadonlyMap<string, string>
   /** In a nested graph: what its nodes have written, in order. */
-  readonly up: ReadonlyArray<Write>
+  readonly up: Growing<Write>
   /** In a nested graph: hash of the input that it was called with. */
   readonly origin: string
   /** Nodes that are to run, and that the graph no longer has. */
@@ -339,7 +340,7 @@ const keyframeData = (program: Program, place: Place): Result.Result<CheckpointD
   return Result.flatMap(
     encodeCells(program, checkpoint, written),
     (cells) =>
-      Result.map(encodeWrites(program, place.up), (up) => ({
+      Result.map(encodeWrites(program, itemsOf(place.up)), (up) => ({
         graph: program.fingerprint,
         marks: [...storedBy(program).marks],
         version: checkpoint.version,
@@ -461,7 +462,7 @@ export const emptyPlace = (program: Program, origin: string): Place => ({
   records: new Map(),
   revisions: new Map(),
   graphs: new Map(),
-  up: [],
+  up: growing([]),
   origin,
   gone: [],
   chain: noChain

@@ -6,6 +6,7 @@ import { InvalidUpdate, UnknownRoute } from "../../GraphError.ts"
 import * as Send from "../../Send.ts"
 import { listOf } from "../list.ts"
 import { isPromise, promised } from "../promise.ts"
+import { isRecord } from "../record.ts"
 import { readRecord, setKey } from "./checkpoint.ts"
 import { sealedRecord } from "./codecs.ts"
 import { fold } from "./fold.ts"
@@ -108,13 +109,6 @@ const acceptsOverwrite = (rule: Channel.Rule): boolean =>
 /** The names that a Command may go to. */
 export const targetNames = (program: Program): ReadonlyArray<string> =>
   program.nodes.filter(({ body }) => body._tag !== "Start").map(({ name }) => name)
-
-/** A plain object, or an instance with keys: a Map, a Promise or a Date is no record of updates. */
-const isRecord = (u: unknown): u is Readonly<Record<string, unknown>> => {
-  if (typeof u !== "object" || u === null || Array.isArray(u)) return false
-  const prototype = Object.getPrototypeOf(u) as unknown
-  return prototype === null || prototype === Object.prototype || Object.keys(u).length > 0
-}
 
 /** The updates and targets in what a node returned: a record, a Command, or a list of these. */
 const parts = (output: unknown): ReadonlyArray<unknown> => listOf(output ?? undefined)

@@ -220,10 +220,13 @@ export const snapshot: (located: Located) => Erased<Snapshot<unknown>> = Effect.
   const folded = isHead ? withResults(located, checkpoint, planned) : Result.succeed(checkpoint)
   const shown = Result.isSuccess(folded) ? folded.success : checkpoint
   const isOpen = (task: Task) => !isHead || Result.isFailure(folded) || place.records.get(task.id)?.status !== "done"
+  const open = planned.filter(isOpen)
+  // Where all are done, and only the commit is missing, those that follow are next.
+  const next = open.length > 0 || planned.length === 0 ? open : plan(program, shown)
   const tasks = planned.map((task) => showTask(located, task))
   return {
     values: values(program, shown),
-    next: [...place.gone, ...planned.filter(isOpen).map((task) => task.node.name)],
+    next: [...place.gone, ...next.map((task) => task.node.name)],
     tasks,
     requests: tasks.flatMap(({ requests }) => requests),
     checkpoint: row.id,

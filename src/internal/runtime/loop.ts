@@ -32,6 +32,7 @@ import { INPUT_TASK, isInputTask, plan, type Task } from "../engine/plan.ts"
 import { INPUT_NODE, type Program } from "../engine/program.ts"
 import { emptyPlace, encodeWrites, type Graphs, handedUp, type Place, type TaskRecord } from "../engine/stored.ts"
 import { inputWrites, updateOf, type Write } from "../engine/writes.ts"
+import { itemsOf } from "../growing.ts"
 import { offerTraced, wants } from "./events.ts"
 import {
   type Inside,
@@ -178,6 +179,8 @@ export const advance = (
   const { session } = run
   const parent = session?.place.id
   const emit = Effect.suspend(() => {
+    // Where a graph stands inside a task is named by the checkpoint before.
+    run.nested.clear()
     run.checkpoint = next
     return run.shared.sink === undefined ? Effect.void : show(run, before, source, parent)
   })
@@ -295,7 +298,7 @@ const endOf = (run: GraphRun, tasks: ReadonlyArray<Task>, outcomes: Outcomes): E
 }
 
 /** What the nodes of a nested graph have written so far. */
-const upOf = (run: GraphRun): ReadonlyArray<Write> => run.session?.place.up ?? run.up
+const upOf = (run: GraphRun): ReadonlyArray<Write> => run.session === undefined ? run.up : itemsOf(run.session.place.up)
 
 const noteUp = (run: GraphRun, finished: ReadonlyArray<Finished>): void => {
   if (run.session !== undefined || isRoot(run.namespace)) return
@@ -541,7 +544,7 @@ const nestedSession: (
     // In durability `exit`: where this run has left it.
     const live = thread.unstored.at(key)
     if (live !== undefined) {
-      live.isAtHead = live.isBegun
+      live.resume()
       return live
     }
     // A task that never ran before has no graph inside it that was stored.
@@ -559,7 +562,7 @@ const nestedSession: (
       const standing = thread.unstored.standing(namespace, kept)
       if (standing !== undefined) {
         const place = yield* Effect.fromResult(standing.placeFor(call.program))
-        return new Session({ ...options, place, isAtHead: false, parent: standing.stored })
+        return new Session({ ...options, place, isAtHead: false, line: standing.line })
       }
       const place = yield* loadInside(thread, call.program, namespace, kept)
       return new Session({ ...options, place, isAtHead: false })
@@ -576,9 +579,9 @@ const originOf = (program: Program, input: unknown): string => {
     : hash(program.name, "unstored")
 }
 
-/** Only the keys that a graph takes as input are handed to it. */
-const pickInput = (program: Program, input: unknown): unknown => {
-  if (program.input._tag !== "Start" || typeof input !== "object" || input === null) return input
+/** Only the keys that a graph takes as input are handed to it by the state around it. What it is called with is its own. */
+const pickInput = ({ input, key, program }: NestedCall): unknown => {
+  if (key !== undefined || program.input._tag !== "Start" || typeof input !== "object" || input === null) return input
   const names = new Set(program.input.keys.map((c) => program.channels[c]!.name))
   return Object.fromEntries(Object.entries(input).filter(([key]) => names.has(key)))
 }
@@ -591,7 +594,7 @@ const nestedRun: (run: GraphRun, task: Task, call: NestedCall) => Erased<GraphRu
 ) {
   const segment = segmentOf(task.place, call.key)
   const namespace = within(run.namespace, segment)
-  const input = pickInput(call.program, call.input)
+  const input = pickInput(call)
   // Only what is stored has to be told apart.
   const origin = run.session === undefined || call.persistence === "none" ? "" : originOf(call.program, input)
   const session = yield* Effect.tapError(

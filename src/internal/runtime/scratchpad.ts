@@ -41,6 +41,9 @@ type Order = readonly [kind: 0 | 1 | 2 | 3, key: string]
 
 const compare = (a: string, b: string): number => a < b ? -1 : a > b ? 1 : 0
 
+const byOrder = ({ order: a }: { readonly order: Order }, { order: b }: { readonly order: Order }): number =>
+  a[0] - b[0] || compare(a[1], b[1])
+
 /** Answers that turned out to be void, and why. */
 export interface Voids {
   readonly voided: ReadonlyArray<string>
@@ -54,10 +57,9 @@ export class AttemptScratchpad implements Scratchpad {
   #fiber: number | undefined = undefined
   readonly #asked = new Map<string, Asked & { readonly order: Order }>()
   #unkeyed: AnyRequest | undefined = undefined
-  readonly voided: Array<string> = []
+  readonly #voids: Array<Voids & { readonly order: Order }> = []
   /** What ends the task whatever else it did: the engine's own failure. */
   failure: InvalidArgument | ConcurrentCall | DuplicateKey | CheckpointError | undefined = undefined
-  readonly mismatches: Array<InterruptMismatch> = []
   readonly #answered = new Set<string>()
   /** What was asked under each key that has no answer yet, as canonical text. */
   readonly #open = new Map<string, string>()
@@ -97,9 +99,10 @@ export class AttemptScratchpad implements Scratchpad {
       return Result.fail(request)
     }
     const given = this.#answers.take(request.id)
+    const order: Order = key === undefined ? [0, ""] : [1, key]
     const answer = given === undefined
       ? Option.none()
-      : this.#answerIn(interrupt, { request, payload: encoded.success }, given)
+      : this.#answerIn(interrupt, { request, payload: encoded.success, order }, given)
     if (Option.isSome(answer)) {
       this.#answered.add(request.id)
       if (key === undefined) this.#ordinals.set(tag, ordinal + 1)
@@ -108,13 +111,18 @@ export class AttemptScratchpad implements Scratchpad {
     if (key === undefined) this.#unkeyed = request
     const asker = this.#place.isHandler ? { isHandler: true as const } : {}
     const stored = { id: request.id, tag, payload: encoded.success, ...asker }
-    this.#asked.set(request.id, { request, stored, order: key === undefined ? [0, ""] : [1, key] })
+    this.#asked.set(request.id, { request, stored, order })
     return Result.fail(request)
+  }
+
+  /** Whether there is a question without an answer, or an answer without its question. */
+  get isPaused(): boolean {
+    return this.#asked.size > 0 || this.#voids.length > 0
   }
 
   /** Unanswered questions: in the order asked, those with keys by key, whichever fiber was faster. */
   get asked(): ReadonlyArray<Asked> {
-    return [...this.#asked.values()].sort(({ order: a }, { order: b }) => a[0] - b[0] || compare(a[1], b[1]))
+    return [...this.#asked.values()].sort(byOrder)
   }
 
   /** Notes what a graph that this task called, perhaps with a key, asks. */
@@ -124,8 +132,17 @@ export class AttemptScratchpad implements Scratchpad {
       const order: Order = key === undefined ? [2, ""] : [3, key]
       this.#asked.set(request.id, { request, stored: isHandler ? { ...stored, isHandler } : stored, order })
     }
-    this.voided.push(...paused.voided)
-    this.mismatches.push(...paused.mismatches)
+    const { mismatches, voided } = paused
+    if (voided.length > 0) this.#voids.push({ voided, mismatches, order: key === undefined ? [2, ""] : [3, key] })
+  }
+
+  /** Answers that turned out to be void, in the same order. */
+  get voids(): Voids {
+    const voids = this.#voids.toSorted(byOrder)
+    return {
+      voided: voids.flatMap(({ voided }) => voided),
+      mismatches: voids.flatMap(({ mismatches }) => mismatches)
+    }
   }
 
   /** Whether another question of this attempt has the key: one that was answered, or one with another payload. */
@@ -145,24 +162,26 @@ export class AttemptScratchpad implements Scratchpad {
   /** The answer, if it is one to what is asked now, and fits; else it is void. */
   #answerIn(
     interrupt: Any,
-    { payload, request }: { readonly request: AnyRequest; readonly payload: Schema.Json },
+    { order, payload, request }: {
+      readonly request: AnyRequest
+      readonly payload: Schema.Json
+      readonly order: Order
+    },
     given: StoredAnswer
   ): Option.Option<unknown> {
     const isSame = given.payload === canonical(payload)
     const decoded = isSame ? Channel.decode(Channel.lastValue(interrupt.answer), given.answer) : undefined
     if (decoded !== undefined && Result.isSuccess(decoded)) return decoded.success
     // A question that is asked again by code around it is the same question.
-    if (this.voided.includes(request.id)) return Option.none()
-    this.voided.push(request.id)
-    this.mismatches.push(
-      new InterruptMismatch({
-        ...(decoded === undefined ? { reason: "OtherQuestion" } : { reason: "InvalidAnswer", detail: decoded.failure }),
-        node: this.#place.node,
-        tag: request.tag,
-        answered: JSON.parse(given.payload) as unknown,
-        now: payload
-      })
-    )
+    if (this.#voids.some(({ voided }) => voided.includes(request.id))) return Option.none()
+    const mismatch = new InterruptMismatch({
+      ...(decoded === undefined ? { reason: "OtherQuestion" } : { reason: "InvalidAnswer", detail: decoded.failure }),
+      node: this.#place.node,
+      tag: request.tag,
+      answered: JSON.parse(given.payload) as unknown,
+      now: payload
+    })
+    this.#voids.push({ voided: [request.id], mismatches: [mismatch], order })
     return Option.none()
   }
 

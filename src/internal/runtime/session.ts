@@ -13,7 +13,7 @@ import type { CheckpointRow, Move, Source, TaskRow } from "../../Checkpoint.ts"
 import { format } from "../../Checkpoint.ts"
 import type { CheckpointerShape } from "../../Checkpointer.ts"
 import { CheckpointError, GraphChanged, ThreadConflict, type ThreadDeleted } from "../../GraphError.ts"
-import type { Checkpoint } from "../engine/checkpoint.ts"
+import { type Checkpoint, readBack } from "../engine/checkpoint.ts"
 import { hash, hashAll } from "../engine/hash.ts"
 import type { Program } from "../engine/program.ts"
 import { decodeCheckpoint, decodeTask } from "../engine/restored.ts"
@@ -29,6 +29,7 @@ import {
   type TaskRecord
 } from "../engine/stored.ts"
 import type { Write } from "../engine/writes.ts"
+import { growing, grown } from "../growing.ts"
 import { quoted } from "../say.ts"
 
 export type Durability = "sync" | "async" | "exit"
@@ -252,7 +253,10 @@ export interface Step {
 
 /** In durability `exit`: the graphs inside tasks, which are stored with the root, all at once. */
 export class Unstored {
-  #sessions = new Map<string, Session>()
+  /** By place, in the order in which they began: so they are stored. */
+  readonly #sessions = new Map<string, Session>()
+  /** By namespace and checkpoint: those that have come somewhere. */
+  readonly #standing = new Map<string, Session>()
   readonly #lock = Semaphore.makeUnsafe(1)
   #root: Session | undefined = undefined
   /** How many graphs there may be before those that are of no use are looked for. */
@@ -270,15 +274,24 @@ export class Unstored {
     return this.#sessions.get(key)
   }
 
-  /** The graph that stands at a checkpoint. */
+  /** The graph that has come to a checkpoint. */
   standing(namespace: string, id: string): Session | undefined {
-    return [...this.#sessions.values()].find((session) => session.namespace === namespace && session.place.id === id)
+    return this.#standing.get(standingAt(namespace, id))
   }
 
   /** A graph has moved on: graphs inside its finished tasks may be of no more use. */
-  moved(session: Session): void {
-    if (this.#root === undefined || this.#sessions.size === 0) return
-    if (session === this.#root || this.#sessions.size > this.#limit) this.#collect(this.#root)
+  moved(session: Session, before: string | undefined): void {
+    if (session.run.durability !== "exit") return
+    if (session.isNested) {
+      if (before !== undefined) this.#leave(session, before)
+      this.#standing.set(standingAt(session.namespace, session.id), session)
+    }
+    if (this.#root !== undefined && this.#sessions.size > this.#limit) this.#collect(this.#root)
+  }
+
+  #leave(session: Session, id: string): void {
+    const at = standingAt(session.namespace, id)
+    if (this.#standing.get(at) === session) this.#standing.delete(at)
   }
 
   /** Keeps the graphs inside unfinished tasks, and those that finished tasks have left, the last at each place. */
@@ -287,21 +300,22 @@ export class Unstored {
       this.#sessions.values(),
       (session) => JSON.stringify([session.around, session.startedFrom])
     )
-    const standing = new Map([...this.#sessions.values()].map((session) => [standingAt(session), session]))
-    const used = new Map<string, Session>()
+    const used = new Set<Session>()
     const visit = (around: Session): void => {
       const unfinished = inside.get(JSON.stringify([around.key, around.id])) ?? []
-      const left = [...around.place.graphs].flatMap(([namespace, id]) =>
-        standing.get(JSON.stringify([namespace, id])) ?? []
-      )
+      const left = [...around.place.graphs].flatMap(([namespace, id]) => this.standing(namespace, id) ?? [])
       for (const session of [...unfinished, ...left]) {
-        if (used.has(session.key)) continue
-        used.set(session.key, session)
+        if (used.has(session)) continue
+        used.add(session)
         visit(session)
       }
     }
     visit(root)
-    this.#sessions = used
+    for (const [key, session] of this.#sessions) {
+      if (used.has(session)) continue
+      this.#sessions.delete(key)
+      if (session.place.id !== undefined) this.#leave(session, session.place.id)
+    }
     this.#limit = 2 * used.size + 64
   }
 
@@ -312,6 +326,7 @@ export class Unstored {
 
   #store(root: Session, now: number): Effect.Effect<void, StorageError> {
     if (root.place.id === undefined) return Effect.void
+    this.#collect(root)
     const inside: Array<Move> = []
     for (const session of this.#sessions.values()) {
       const move = session.unstoredMove(now)
@@ -334,7 +349,12 @@ export class Unstored {
 /** Of a state that is stored whole, from wherever it came. */
 export const wholeState = { writesLength: 0, finished: 0, isInput: false }
 
-const standingAt = ({ namespace, place }: Session): string => JSON.stringify([namespace, place.id])
+const standingAt = (namespace: string, id: string): string => `${id} ${namespace}`
+
+/** What a graph, and those that go on from it at the same place, have stored last. */
+interface Line {
+  stored: string | undefined
+}
 
 export class Session {
   readonly run: ThreadRun
@@ -354,8 +374,9 @@ export class Session {
   /** Whether nothing has been done here yet: the next checkpoint is the first of this place. */
   #isFresh: boolean
   place: Place
-  /** The head as it is stored. */
+  /** The checkpoint of this graph that is stored last. */
   #stored: string | undefined
+  readonly line: Line
   #source: Source = "input"
   readonly #metadata: string
   /** Tasks whose rows beside the current checkpoint are stored, with the revision of the row. */
@@ -381,8 +402,8 @@ export class Session {
     readonly place: Place
     readonly isAtHead: boolean
     readonly around?: string
-    /** The newest checkpoint before that is stored, if that is not where the graph stands. */
-    readonly parent?: string | undefined
+    /** That of the graph from which it goes on, if where that stands is not stored. */
+    readonly line?: Line
   }) {
     this.run = options.run
     this.program = options.program
@@ -398,7 +419,8 @@ export class Session {
     this.around = options.around
     this.startedFrom = options.inside?.[0]
     this.#isFresh = !options.isAtHead
-    this.#stored = "parent" in options ? options.parent : options.place.id
+    this.#stored = options.line === undefined ? options.place.id : undefined
+    this.line = options.line ?? { stored: options.place.id }
     this.#expected = options.isAtHead ? options.place.id : undefined
     for (const id of options.place.records.keys()) this.#storedTasks.set(id, options.place.revisions.get(id) ?? 0)
     this.run.unstored.begun(this)
@@ -497,25 +519,23 @@ export class Session {
     return error
   }
 
-  /** Whether something has been done here. */
-  get isBegun(): boolean {
-    return !this.#isFresh
+  /** Goes on from where it stands, as if it had been stored and were read back. */
+  resume(): void {
+    this.isAtHead = !this.#isFresh
+    this.place = { ...this.place, checkpoint: readBack(this.program, this.place.checkpoint) }
   }
 
   /** Where it stands, as a graph sees it that is called at the same place: what storage would give, if this one were stored. */
   placeFor(program: Program): Result.Result<Place, ReadError> {
     const { id } = this.place
-    if (program === this.program || id === undefined) return Result.succeed(this.place)
+    if (program === this.program || id === undefined) {
+      return Result.succeed({ ...this.place, checkpoint: readBack(program, this.place.checkpoint) })
+    }
     const read = Result.flatMap(
       encodeCheckpoint(this.program, undefined, this.place, wholeState),
       (encoded) => decodeCheckpoint(program, [this.#row(id, encoded, 0)], [])
     )
     return Result.mapError(read, (fault) => this.#fail(fault))
-  }
-
-  /** The newest checkpoint that is stored. */
-  get stored(): string | undefined {
-    return this.#stored
   }
 
   /** Whether the current checkpoint is stored. */
@@ -563,7 +583,7 @@ export class Session {
     this.place = { ...after, id, chain: encoded.success.chain }
     this.#source = step.source
     this.#isFresh = false
-    this.run.unstored.moved(this)
+    this.run.unstored.moved(this, before.id)
     // Beside a checkpoint that is not stored, nothing can stand.
     const fresh = before.id === undefined || this.#expected === undefined
       ? []
@@ -620,7 +640,7 @@ export class Session {
       records: step.records,
       revisions: new Map(),
       graphs: heads.length === 0 ? graphs : new Map([...graphs, ...heads]),
-      up: written.length === 0 ? up : [...up, ...written],
+      up: grown(up, written),
       origin,
       gone: [],
       chain: this.place.chain
@@ -651,7 +671,7 @@ export class Session {
   ): CheckpointRow {
     const row = {
       id,
-      parent: this.#stored,
+      parent: this.line.stored,
       branch: this.run.branch,
       step: this.place.checkpoint.step,
       source: this.#source,
@@ -665,7 +685,7 @@ export class Session {
 
   #moveTo(checkpoint: CheckpointRow, tasks: ReadonlyArray<TaskRow>, finished: number | undefined): Move {
     const expected = this.#expected
-    this.#expected = this.#stored = checkpoint.id
+    this.#expected = this.#stored = this.line.stored = checkpoint.id
     return { namespace: this.namespace, checkpoint, tasks, place: this.key, expected, finished }
   }
 
@@ -695,7 +715,7 @@ export class Session {
   /** Begins a call of a nested graph with an input. */
   begin(origin: string): void {
     this.#isFresh = true
-    this.place = { ...this.place, origin, up: [], records: new Map() }
+    this.place = { ...this.place, origin, up: growing([]), records: new Map() }
     this.#storedTasks.clear()
   }
 
@@ -714,7 +734,8 @@ export class Session {
   /** What durability `exit` has still to store of this graph: a checkpoint, with what stands beside it, if it has none. */
   unstoredMove(createdMillis: number): Result.Result<Move | undefined, ReadError> {
     const { id } = this.place
-    if (id === undefined || this.isStored) return Result.succeed(undefined)
+    // A graph whose input was refused is not where the one before it was.
+    if (id === undefined || this.#isFresh || this.isStored) return Result.succeed(undefined)
     const encoded = encodeCheckpoint(this.program, undefined, this.place, wholeState)
     if (Result.isFailure(encoded)) return Result.fail(this.#fail(encoded.failure))
     this.place = { ...this.place, chain: encoded.success.chain }

@@ -88,6 +88,15 @@ export const report = (run: GraphRun, task: Task, outcome: Outcome): Effect.Effe
 export const errorText = (cause: Cause.Cause<unknown>): string => {
   const reason = cause.reasons[0]
   if (reason === undefined) return "interrupted"
+  try {
+    return reasonText(reason)
+  } catch {
+    // Errors of users are anything: their getters may throw.
+    return "an error that has no text"
+  }
+}
+
+const reasonText = (reason: Cause.Reason<unknown>): string => {
   const error = Cause.isFailReason(reason) ? reason.error : Cause.isDieReason(reason) ? reason.defect : "interrupted"
   if (!(error instanceof Error)) return typeof error === "string" ? error : safeJson(error)
   const tag = "_tag" in error && typeof error._tag === "string" ? error._tag : error.name

@@ -318,6 +318,8 @@ export class Attempt implements RunningShape {
   /** Runs a graph inside this task. A node never sees that storage failed under it. */
   nest(call: Omit<NestedCall, "holder">): Erased<GraphExit> {
     const run = this.#run
+    // What its node left running is heard no more: the place of the call belongs to a later task.
+    if (this.isOver) return this.halt
     this.#hasNested = true
     // What the error handler calls stands beside what the node called.
     const key = this.#isHandler && call.key !== undefined ? `-${call.key}` : call.key
@@ -418,9 +420,8 @@ const concludeAttempt = (task: Task, attempt: Attempt, exit: Exit.Exit<unknown, 
     }
   }
   if (pad?.failure !== undefined) return { _tag: "Ended", outcome: failed(Cause.fail(pad.failure)) }
-  if (pad !== undefined && (pad.asked.length > 0 || pad.mismatches.length > 0)) {
-    const { asked, mismatches, voided } = pad
-    return { _tag: "Ended", outcome: { _tag: "Paused", asked, voided, mismatches } }
+  if (pad !== undefined && pad.isPaused) {
+    return { _tag: "Ended", outcome: { _tag: "Paused", asked: pad.asked, ...pad.voids } }
   }
   if (attempt.stopped !== undefined) return { _tag: "Ended", outcome: { _tag: "Stopped", error: attempt.stopped } }
   if (Exit.isSuccess(exit)) {
@@ -472,6 +473,13 @@ const stepOf = (policy: Policy.Retry): Effect.Effect<Step> =>
     (next): Step => (error) => Effect.match(next(error), { onFailure: () => false, onSuccess: () => true })
   )
 
+/** Whether a policy is for a failure. */
+const isFor = (policy: Policy.Retry, error: unknown, node: string): boolean => {
+  const is: unknown = policy.while(error)
+  if (isPromise(is)) throw promised(`the retry of node "${node}"`, is, "`while` tells at once")
+  return Boolean(is)
+}
+
 interface Tried {
   readonly attempted: Attempted
   readonly attempt: Attempt
@@ -486,7 +494,7 @@ const tryUntilDone: (run: GraphRun, task: Task) => Erased<Tried> = Effect.fnUntr
       const attempt = new Attempt(run, task, count, started)
       const attempted = yield* attemptOnce(count === 1 ? task : anew(run.program, run.checkpoint, task), attempt)
       if (attempted._tag !== "Error" || isFinal(attempted.error)) return { attempted, attempt }
-      const policy = policies.find((one) => one.while(attempted.error))
+      const policy = policies.find((one) => isFor(one, attempted.error, task.node.name))
       if (policy === undefined) return { attempted, attempt }
       let step = steps.get(policy)
       if (step === undefined) steps.set(policy, step = yield* stepOf(policy))

@@ -9,6 +9,7 @@ import type * as Schema from "effect/Schema"
 import type { CheckpointRow } from "../../Checkpoint.ts"
 import { Checkpointer, type CheckpointerShape } from "../../Checkpointer.ts"
 import {
+  CheckpointError,
   InvalidArgument,
   InvalidReply,
   MissingInput,
@@ -126,10 +127,10 @@ export const open: (program: Program, thread: string, from: string | undefined) 
   const found = Option.getOrUndefined(yield* load({ saver, thread }, program, "", id))
   if (found === undefined) {
     // Deleted between the two readings, the thread stands where it stands now.
-    const isDeleted = from === undefined && !(yield* isAlive(saver, thread, head.life))
-    return isDeleted
-      ? yield* open(program, thread, from)
-      : yield* new UnknownCheckpoint({ thread, checkpoint: id, path: [] })
+    if (from !== undefined) return yield* new UnknownCheckpoint({ thread, checkpoint: id, path: [] })
+    if (!(yield* isAlive(saver, thread, head.life))) return yield* open(program, thread, from)
+    const detail = "the checkpoint where the thread stands is missing"
+    return yield* new CheckpointError({ reason: "Decode", thread, checkpoint: id, detail })
   }
   const { place, row } = found
   const at = { saver, thread, program, stored: place, row, life: head.life }
@@ -283,8 +284,10 @@ const answered = (
   const pending = pendingAt(opened.place)
   if (pending.length === 0) {
     const late = replies.find(isReply)
-    const isTaken = late !== undefined && isAnswered(opened, late)
-    return refuse(opened, isTaken ? "Answered" : "NothingPending", late, pending)
+    if (late !== undefined && isAnswered(opened, late)) return refuse(opened, "Answered", late, pending)
+    // After an update, what is left to run may ask anew, under another id.
+    const isOld = late?.id !== undefined && plan(opened.program, opened.place.checkpoint).length > 0
+    return refuse(opened, isOld ? "Unknown" : "NothingPending", late, pending)
   }
   const records = new Map<string, TaskRecord>()
   const given = new Set<string>()

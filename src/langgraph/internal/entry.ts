@@ -1,7 +1,7 @@
 /** The texts that a saver of LangGraph keeps for a thread: JSON, read by schema. */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import type { Commit, Move, Put } from "../../Checkpoint.ts"
+import type { Commit, Dump, Move, Put, Removal } from "../../Checkpoint.ts"
 import { CheckpointError } from "../../GraphError.ts"
 
 /** The format of these texts. Those of a later format are refused. */
@@ -55,6 +55,21 @@ const Entry = Schema.Struct({
     place: Schema.String,
     branch: Schema.Int,
     life: Schema.String
+  })),
+  restore: Schema.optional(Schema.Struct({
+    dump: Schema.Struct({
+      checkpoints: Schema.Array(Schema.Struct({ namespace: Schema.String, row: CheckpointRow })),
+      tasks: Schema.Array(Schema.Struct({ namespace: Schema.String, row: TaskRow })),
+      heads: Schema.Array(
+        Schema.Struct({ branch: Schema.Int, place: Schema.String, id: Schema.String, owner: Schema.String })
+      )
+    }),
+    life: Schema.String
+  })),
+  removal: Schema.optional(Schema.Struct({
+    checkpoints: Schema.Array(Schema.Struct({ namespace: Schema.String, id: Schema.String })),
+    heads: Schema.Array(Schema.Struct({ branch: Schema.Int, place: Schema.String })),
+    life: Schema.String
   }))
 })
 
@@ -71,7 +86,11 @@ const Beginning = Schema.Struct({
 export type Beginning = typeof Beginning.Type
 
 /** What is done to a thread. */
-export type Action = { readonly commit: Commit } | { readonly put: Put }
+export type Action =
+  | { readonly commit: Commit }
+  | { readonly put: Put }
+  | { readonly restore: { readonly dump: Dump; readonly life: string } }
+  | { readonly removal: Removal }
 
 /** One entry of the log of a thread. */
 export interface Entry {
@@ -100,22 +119,36 @@ const decodeEntry = decode(Schema.fromJsonString(Entry))
 export const readBeginning = decode(Schema.fromJsonString(Beginning))
 
 /** JSON has no `undefined`. */
+const toCheckpoint = (row: Schema.Schema.Type<typeof CheckpointRow>) => ({ ...row, parent: row.parent })
+
 const toMove = (move: Schema.Schema.Type<typeof StoredMove>): Move => ({
   ...move,
-  checkpoint: { ...move.checkpoint, parent: move.checkpoint.parent },
+  checkpoint: toCheckpoint(move.checkpoint),
   expected: move.expected,
   finished: move.finished
 })
 
 export const readEntry = (content: unknown, thread: string): Effect.Effect<Entry, CheckpointError> =>
-  Effect.flatMap(decodeEntry(content, thread), ({ commit, id, put }): Effect.Effect<Entry, CheckpointError> => {
-    if (commit !== undefined) {
-      const { inside, life, owner } = commit
-      return Effect.succeed({ id, action: { commit: { ...toMove(commit), inside: inside.map(toMove), owner, life } } })
+  Effect.flatMap(
+    decodeEntry(content, thread),
+    ({ commit, id, put, removal, restore }): Effect.Effect<Entry, CheckpointError> => {
+      if (commit !== undefined) {
+        const { inside, life, owner } = commit
+        return Effect.succeed({
+          id,
+          action: { commit: { ...toMove(commit), inside: inside.map(toMove), owner, life } }
+        })
+      }
+      if (put !== undefined) return Effect.succeed({ id, action: { put } })
+      if (removal !== undefined) return Effect.succeed({ id, action: { removal } })
+      if (restore !== undefined) {
+        const { dump, life } = restore
+        const checkpoints = dump.checkpoints.map(({ namespace, row }) => ({ namespace, row: toCheckpoint(row) }))
+        return Effect.succeed({ id, action: { restore: { dump: { ...dump, checkpoints }, life } } })
+      }
+      return Effect.fail(failed("Decode", thread, "says nothing"))
     }
-    if (put !== undefined) return Effect.succeed({ id, action: { put } })
-    return Effect.fail(failed("Decode", thread, "says nothing"))
-  })
+  )
 
 export const entryText = ({ action, id }: Entry): string => JSON.stringify({ format, id, ...action })
 

@@ -14,8 +14,11 @@ const escape = (char: string): string =>
 
 export const toColumn = (text: string): string => special.test(text) ? text.replace(specials, escape) : text
 
+/** What a damaged database holds may be no text: then it is none that was stored. */
 export const fromColumn = (column: string): string =>
-  column.includes("\\")
+  typeof column !== "string"
+    ? String(column)
+    : column.includes("\\")
     ? column.replace(escapes, (_, rest: string) =>
       rest === "\\" ? rest : String.fromCharCode(Number.parseInt(rest.slice(1), 16)))
     : column

@@ -1,7 +1,7 @@
 /** Rows, and calls of a saver with what a case does not care about filled in. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import type { CheckpointRow, Commit, Move, Put, TaskRow } from "../../Checkpoint.ts"
+import type { CheckpointRow, Commit, Dump, Move, Put, Removal, TaskRow } from "../../Checkpoint.ts"
 import { Checkpointer, type ListOptions } from "../../Checkpointer.ts"
 import type { CheckpointError, ThreadConflict, ThreadDeleted } from "../../GraphError.ts"
 import { type CaseFailed, failsWith } from "./check.ts"
@@ -24,6 +24,9 @@ export type Group =
   | "inside"
   | "delete"
   | "life"
+  | "dump"
+  | "restore"
+  | "remove"
   | "ordering"
   | "isolation"
   | "concurrent writers"
@@ -50,6 +53,9 @@ export const test = {
   inside: caseOf("inside"),
   delete: caseOf("delete"),
   life: caseOf("life"),
+  dump: caseOf("dump"),
+  restore: caseOf("restore"),
+  remove: caseOf("remove"),
   ordering: caseOf("ordering"),
   isolation: caseOf("isolation"),
   concurrent: caseOf("concurrent writers"),
@@ -161,6 +167,20 @@ export const list = (thread: string, namespace = "", options: ListOptions = {}) 
 export const threads = Checkpointer.use((saver) => saver.threads)
 
 export const deleteThread = (thread: string) => Checkpointer.use((saver) => saver.deleteThread(thread))
+
+export const dump = (thread: string) =>
+  Checkpointer.use((saver) => Effect.map(saver.dump(thread), Option.getOrUndefined))
+
+export const restore = (thread: string, dump: Dump, life: string) =>
+  Checkpointer.use((saver) => saver.restore(thread, dump, life))
+
+/** Removes from the thread as it is; with a life, from the thread as it was then. */
+export const remove = Effect.fnUntraced(
+  function*(thread: string, removal: Omit<Removal, "life"> & { readonly life?: string }) {
+    const life = removal.life ?? (yield* lifeOf(thread)) ?? "none"
+    return yield* Checkpointer.use((saver) => saver.remove(thread, { ...removal, life }))
+  }
+)
 
 export const conflict = (what: string, thread: string, given: Given) =>
   failsWith(what, "ThreadConflict", commit(thread, given))

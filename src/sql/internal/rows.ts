@@ -1,0 +1,126 @@
+/** Rows as they are selected, and as the engine knows them. */
+import * as Option from "effect/Option"
+import type { CheckpointRow, HeadRow, Saved, Source, TaskRow, TaskStatus } from "../../Checkpoint.ts"
+import { fromColumn, toColumn } from "./text.ts"
+
+/** What counts as an integer in a row: Postgres gives a bigint. */
+export type Integer = number | bigint
+
+export interface CheckpointColumns {
+  readonly id: string
+  readonly parent: string | null
+  readonly branch: Integer
+  readonly step: Integer
+  readonly source: string
+  readonly created_millis: Integer
+  readonly format: Integer
+  readonly is_keyframe: Integer
+  readonly data: string
+  readonly metadata: string
+}
+
+export interface TaskColumns {
+  readonly checkpoint: string
+  readonly task: string
+  readonly status: string
+  readonly revision: Integer
+  readonly data: string
+}
+
+export interface HeadColumns {
+  readonly branch: Integer
+  readonly place: string
+  readonly id: string
+  readonly owner: string
+  readonly life: string
+}
+
+/** A row of a chain as it is selected; of a task `id` is its checkpoint, `parent` its own id, `branch` its revision and `source` its status. */
+export type SavedColumns = readonly [
+  isTask: Integer,
+  sequence: Integer,
+  id: string,
+  parent: string | null,
+  branch: Integer,
+  step: Integer,
+  source: string,
+  createdMillis: Integer,
+  format: Integer,
+  isKeyframe: Integer,
+  data: string,
+  metadata: string
+]
+
+export const toCheckpoint = (row: CheckpointColumns): CheckpointRow => ({
+  id: fromColumn(row.id),
+  parent: row.parent === null ? undefined : fromColumn(row.parent),
+  branch: Number(row.branch),
+  step: Number(row.step),
+  source: row.source as Source,
+  createdMillis: Number(row.created_millis),
+  format: Number(row.format),
+  isKeyframe: Number(row.is_keyframe) === 1,
+  data: row.data,
+  metadata: row.metadata
+})
+
+export const toTask = (row: TaskColumns): TaskRow => ({
+  checkpoint: fromColumn(row.checkpoint),
+  task: fromColumn(row.task),
+  status: row.status as TaskStatus,
+  revision: Number(row.revision),
+  data: row.data
+})
+
+export const toHead = (row: HeadColumns): HeadRow => ({
+  branch: Number(row.branch),
+  place: fromColumn(row.place),
+  id: fromColumn(row.id),
+  owner: fromColumn(row.owner),
+  life: fromColumn(row.life)
+})
+
+export const checkpointParams = (key: Integer, namespace: string, row: CheckpointRow): ReadonlyArray<unknown> => [
+  key,
+  toColumn(namespace),
+  toColumn(row.id),
+  row.parent === undefined ? null : toColumn(row.parent),
+  row.branch,
+  row.step,
+  row.source,
+  row.createdMillis,
+  row.format,
+  row.isKeyframe ? 1 : 0,
+  row.data,
+  row.metadata
+]
+
+/** Puts the rows of a chain in order: from the nearest keyframe to the checkpoint, each with its tasks. */
+export const toSaved = (id: string, rows: ReadonlyArray<SavedColumns>): Option.Option<Saved> => {
+  const checkpoints = new Map<string, CheckpointRow>()
+  const tasks = new Map<string, Array<TaskRow>>()
+  for (const row of [...rows].sort((a, b) => Number(a[1]) - Number(b[1]))) {
+    const [isTask, , id, parent, branch, step, source, created_millis, format, is_keyframe, data, metadata] = row
+    if (Number(isTask) === 0) {
+      const columns = { id, parent, branch, step, source, created_millis, format, is_keyframe, data, metadata }
+      const checkpoint = toCheckpoint(columns)
+      checkpoints.set(checkpoint.id, checkpoint)
+      continue
+    }
+    const task = toTask({ checkpoint: id, task: parent!, status: source, revision: branch, data })
+    const beside = tasks.get(task.checkpoint)
+    if (beside === undefined) tasks.set(task.checkpoint, [task])
+    else beside.push(task)
+  }
+  const chain: Array<CheckpointRow> = []
+  for (let at: string | undefined = id; at !== undefined;) {
+    const row: CheckpointRow | undefined = checkpoints.get(at)
+    if (row === undefined) break
+    checkpoints.delete(at)
+    chain.push(row)
+    at = row.isKeyframe ? undefined : row.parent
+  }
+  if (chain.length === 0) return Option.none()
+  chain.reverse()
+  return Option.some({ chain, tasks: chain.flatMap((row) => tasks.get(row.id) ?? []) })
+}
