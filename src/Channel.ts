@@ -519,6 +519,14 @@ const refusal = (channel: string, reason: InvalidUpdateReason, more?: { detail?:
  *
  * @category updating
  * @since 0.1.0
+ * @example
+ * ```ts
+ * import { Result, Schema } from "effect"
+ * import { Channel } from "superstep"
+ * const { rule } = Channel.lastValue(Schema.Int, { initial: () => 0 })
+ * const refused = Channel.update("total", rule, Channel.empty(rule), [1, 1])
+ * console.log(Result.isFailure(refused) && refused.failure.reason) // => "MultipleWrites"
+ * ```
  */
 export const update = (channel: string, rule: Rule, cell: Cell, writes: ReadonlyArray<unknown>): Updated => {
   switch (rule._tag) {

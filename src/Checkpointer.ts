@@ -97,6 +97,25 @@ export interface CheckpointerShape {
  *
  * @category services
  * @since 0.1.0
+ * @example
+ * ```ts
+ * import { Effect, Schema } from "effect"
+ * import { Checkpointer, State, StateGraph } from "superstep"
+ *
+ * class Count extends State.make({ total: Schema.Int }) {}
+ * const app = StateGraph.make("app", StateGraph.nodes(Count, { double: ({ total }) => ({ total: total * 2 }) }), {
+ *   start: "double"
+ * })
+ *
+ * const program = Effect.gen(function*() {
+ *   yield* app.thread("a").invoke({ total: 1 })
+ *   yield* app.thread("b").invoke({ total: 2 })
+ *   const saver = yield* Checkpointer.Checkpointer
+ *   return yield* saver.threads
+ * })
+ *
+ * console.log(await Effect.runPromise(program.pipe(Effect.provide(Checkpointer.layerMemory)))) // => ["a", "b"]
+ * ```
  */
 export class Checkpointer extends Context.Service<Checkpointer, CheckpointerShape>()("superstep/Checkpointer") {}
 
@@ -293,6 +312,23 @@ const committed = (kept: Kept, thread: string, commit: Commit): Kept | ThreadCon
  *
  * @category constructors
  * @since 0.1.0
+ * @example
+ * ```ts
+ * import { Effect, Schema } from "effect"
+ * import { Checkpointer, State, StateGraph } from "superstep"
+ *
+ * class Count extends State.make({ total: Schema.Int }) {}
+ * const app = StateGraph.make("app", StateGraph.nodes(Count, { double: ({ total }) => ({ total: total * 2 }) }), {
+ *   start: "double"
+ * })
+ *
+ * const program = Effect.gen(function*() {
+ *   const saver = yield* Checkpointer.makeMemory // each time a new one, which is empty
+ *   yield* Effect.provideService(app.thread("t").invoke({ total: 10 }), Checkpointer.Checkpointer, saver)
+ *   return (yield* saver.list("t", "", { limit: 1 })).map(({ source, step }) => [source, step])
+ * })
+ * console.log(await Effect.runPromise(program)) // => [["loop", 1]]
+ * ```
  */
 export const makeMemory: Effect.Effect<CheckpointerShape> = Effect.sync(() => {
   const threads = new Map<string, Kept>()
@@ -368,5 +404,18 @@ export const makeMemory: Effect.Effect<CheckpointerShape> = Effect.sync(() => {
  *
  * @category layers
  * @since 0.1.0
+ * @example
+ * ```ts
+ * import { Effect, Schema } from "effect"
+ * import { Checkpointer, State, StateGraph } from "superstep"
+ *
+ * class Count extends State.make({ total: Schema.Int }) {}
+ * const app = StateGraph.make("app", StateGraph.nodes(Count, { double: ({ total }) => ({ total: total * 2 }) }), {
+ *   start: "double"
+ * })
+ *
+ * const twice = Effect.andThen(app.thread("t").invoke({ total: 10 }), app.thread("t").invoke({}))
+ * console.log(await Effect.runPromise(twice.pipe(Effect.provide(Checkpointer.layerMemory)))) // => { total: 40 }
+ * ```
  */
 export const layerMemory: Layer.Layer<Checkpointer> = Layer.effect(Checkpointer, makeMemory)

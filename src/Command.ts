@@ -61,6 +61,13 @@ const Proto = { [TypeId]: TypeId, _tag: "Command" }
  *
  * @category guards
  * @since 0.1.0
+ * @example
+ * ```ts
+ * import { Command } from "superstep"
+ *
+ * console.log(Command.isCommand(Command.make({ goto: "next" }))) // => true
+ * console.log(Command.isCommand({ _tag: "Command", update: {}, goto: ["next"] })) // => false
+ * ```
  */
 export const isCommand = (u: unknown): u is Any =>
   typeof u === "object" && u !== null && TypeId in u && !Object.hasOwn(u, TypeId)
@@ -76,6 +83,23 @@ const targets = (goto: Targets | undefined): ReadonlyArray<string | Send.Any> =>
  *
  * @category constructors
  * @since 0.1.0
+ * @example
+ * ```ts
+ * import { Effect, Schema } from "effect"
+ * import { Command, END, State, StateGraph } from "superstep"
+ *
+ * class Count extends State.make({ total: Schema.Int }) {}
+ *
+ * const app = StateGraph.make(
+ *   "app",
+ *   StateGraph.nodes(Count, {
+ *     double: ({ total }) => Command.make({ update: { total: total * 2 }, goto: total < 50 ? "double" : END })
+ *   }),
+ *   { start: "double" }
+ * )
+ *
+ * console.log(await Effect.runPromise(app.invoke({ total: 10 }))) // => { total: 160 }
+ * ```
  */
 export const make = <const G extends Targets = never, U extends object = {}>(
   options: { readonly update?: U; readonly goto?: G }
@@ -101,6 +125,24 @@ export class ParentCommand<out Update, out Goto> extends Data.TaggedError("Paren
  *
  * @category constructors
  * @since 0.1.0
+ * @example
+ * ```ts
+ * import { Effect, Schema } from "effect"
+ * import { Channel, Command, State, StateGraph } from "superstep"
+ *
+ * class Log extends State.make({ log: Channel.append(Schema.String) }) {}
+ *
+ * const inner = StateGraph.make(
+ *   "inner",
+ *   StateGraph.nodes(Log, { leave: () => Command.parent({ update: { log: ["left"] }, goto: "after" }) }),
+ *   { start: "leave" }
+ * )
+ * const outer = StateGraph.make("outer", StateGraph.nodes(Log, { inner, after: () => ({ log: ["after"] }) }), {
+ *   start: "inner"
+ * })
+ *
+ * console.log(await Effect.runPromise(outer.invoke({}))) // => { log: ["left", "after"] }
+ * ```
  */
 export const parent = <const G extends Targets = never, U extends object = {}>(
   options: { readonly update?: U; readonly goto?: G }
@@ -126,6 +168,27 @@ export class Resume<out R extends Reply.Any, out Update, out Goto> extends Data.
  *
  * @category constructors
  * @since 0.1.0
+ * @example
+ * ```ts
+ * import { Effect, Schema, Stream } from "effect"
+ * import { Checkpointer, Command, Interrupt, State, StateGraph } from "superstep"
+ *
+ * class Name extends Interrupt.make("Name", { payload: Schema.String, answer: Schema.String }) {}
+ * class Person extends State.make({ name: Schema.String }) {}
+ * const greet = StateGraph.make(
+ *   "greet",
+ *   StateGraph.nodes(Person, { ask: () => Effect.map(Name.ask("Who?"), (name) => ({ name })) }),
+ *   { start: "ask" }
+ * )
+ *
+ * const program = Effect.gen(function*() {
+ *   const thread = greet.thread("t")
+ *   yield* Effect.flip(thread.invoke({ name: "" }))
+ *   return yield* Stream.runCollect(thread.stream(Command.resume(Name.reply("Ada")), { modes: ["updates"] }))
+ * })
+ * const events = await Effect.runPromise(program.pipe(Effect.provide(Checkpointer.layerMemory)))
+ * console.log(events.map((event) => event.mode === "updates" && event.update)) // => [{ name: "Ada" }]
+ * ```
  */
 export const resume = <R extends Reply.Any, const G extends Targets = never, U extends object = {}>(
   replies: R | ReadonlyArray<R>,
@@ -153,6 +216,22 @@ export class Start<out I> extends Data.TaggedClass("Start")<{
  *
  * @category constructors
  * @since 0.1.0
+ * @example
+ * ```ts
+ * import { Effect, Schema, Stream } from "effect"
+ * import { Checkpointer, Command, State, StateGraph } from "superstep"
+ *
+ * class Count extends State.make({ total: Schema.Int }) {}
+ * const app = StateGraph.make("app", StateGraph.nodes(Count, { double: ({ total }) => ({ total: total * 2 }) }), {
+ *   start: "double"
+ * })
+ *
+ * const run = Stream.runCollect(
+ *   app.thread("t").stream(Command.start({ total: 10 }, { key: "monday" }), { modes: ["updates"] })
+ * )
+ * const program = Effect.all([run, run]).pipe(Effect.provide(Checkpointer.layerMemory))
+ * console.log((await Effect.runPromise(program)).map((events) => events.length)) // => [1, 0]
+ * ```
  */
 export const start = <I>(input: I, options?: { readonly key?: string }): Start<I> =>
   new Start({ input, key: options?.key })
@@ -172,6 +251,24 @@ export {
    *
    * @category constructors
    * @since 0.1.0
+   * @example
+   * ```ts
+   * import { Effect, Schema, Stream } from "effect"
+   * import { Checkpointer, Command, State, StateGraph } from "superstep"
+   *
+   * class Count extends State.make({ total: Schema.Int }) {}
+   * const app = StateGraph.make("app", StateGraph.nodes(Count, { double: ({ total }) => ({ total: total * 2 }) }), {
+   *   start: "double"
+   * })
+   *
+   * const program = Effect.gen(function*() {
+   *   const thread = app.thread("t")
+   *   yield* Effect.flip(thread.invoke({ total: 10 }, { before: ["double"] }))
+   *   return yield* Stream.runCollect(thread.stream(Command.continue, { modes: ["updates"] }))
+   * })
+   * const events = await Effect.runPromise(program.pipe(Effect.provide(Checkpointer.layerMemory)))
+   * console.log(events.map((event) => event.mode === "updates" && event.update)) // => [{ total: 20 }]
+   * ```
    */
   continue_ as continue
 }

@@ -138,6 +138,20 @@ const draw = (drawing: Drawing, machine: MachineView, path: ReadonlyArray<string
  *
  * @category constructors
  * @since 0.1.0
+ * @example
+ * ```ts
+ * import { Graph, Schema } from "effect"
+ * import { Diagram, State, StateGraph } from "superstep"
+ *
+ * class Count extends State.make({ total: Schema.Int }) {}
+ * const app = StateGraph.make("app", StateGraph.nodes(Count, { first: () => ({}), lost: () => ({}) }), {
+ *   start: "first"
+ * })
+ *
+ * const diagram = Diagram.make(app)
+ * const unreached = Graph.externals(diagram, { direction: "incoming" })
+ * console.log([...Graph.values(unreached)].map(({ path }) => path)) // => [["__start__"], ["lost"]]
+ * ```
  */
 export const make = (graph: { readonly pregel: MachineView }, options?: Options): Diagram =>
   Graph.directed<DiagramNode, DiagramEdge>((draft) => {
@@ -186,6 +200,26 @@ const boxes = (
  *
  * @category rendering
  * @since 0.1.0
+ * @example
+ * ```ts
+ * import { Schema } from "effect"
+ * import { Diagram, State, StateGraph } from "superstep"
+ *
+ * class Count extends State.make({ total: Schema.Int }) {}
+ * const app = StateGraph.make("app", StateGraph.nodes(Count, { double: ({ total }) => ({ total: total * 2 }) }), {
+ *   start: "double"
+ * })
+ *
+ * console.log(Diagram.toMermaid(app).trim().split("\n"))
+ * // => [
+ * //   'flowchart TD',
+ * //   '  n0(["__start__"])',
+ * //   '  n1["double"]',
+ * //   '  n2(["__end__"])',
+ * //   '  n0 --> n1',
+ * //   '  n1 --> n2'
+ * // ]
+ * ```
  */
 export const toMermaid = (graph: { readonly pregel: MachineView }, options?: Options): string => {
   const diagram = make(graph, options)

@@ -51,6 +51,23 @@ export interface Origin<out Path extends ReadonlyArray<string> = ReadonlyArray<s
  *
  * @category guards
  * @since 0.1.0
+ * @example
+ * ```ts
+ * import { Effect, Schema, Stream } from "effect"
+ * import { Event, State, StateGraph } from "superstep"
+ *
+ * class Count extends State.make({ total: Schema.Int }) {}
+ * const inner = StateGraph.make("inner", StateGraph.nodes(Count, { double: ({ total }) => ({ total: total * 2 }) }), {
+ *   start: "double"
+ * })
+ * const outer = StateGraph.make("outer", StateGraph.nodes(Count, { inner }), { start: "inner" })
+ *
+ * const events = await Effect.runPromise(
+ *   Stream.runCollect(outer.stream({ total: 10 }, { modes: ["updates"], subgraphs: true }))
+ * )
+ * console.log(events.map((event) => event.node)) // => ["double", "inner"]
+ * console.log(events.filter((event) => Event.isRoot(event)).map((event) => event.node)) // => ["inner"]
+ * ```
  */
 export const isRoot = <E extends Origin>(event: E): event is Extract<E, Origin<Root>> => event.path.length === 0
 

@@ -605,6 +605,24 @@ export type EngineError =
  *
  * @category guards
  * @since 0.1.0
+ * @example
+ * ```ts
+ * import { Effect, Schema } from "effect"
+ * import { GraphError, State, StateGraph } from "superstep"
+ *
+ * class Count extends State.make({ total: Schema.Int }) {}
+ * const app = StateGraph.make(
+ *   "app",
+ *   StateGraph.nodes(Count, { check: ({ total }) => total < 0 ? Effect.fail("negative" as const) : {} }),
+ *   { start: "check", edges: { check: "check" } }
+ * )
+ *
+ * const failed = await Effect.runPromise(Effect.flip(app.invoke({ total: -1 })))
+ * console.log([failed, GraphError.isEngineError(failed)]) // => ["negative", false]
+ *
+ * const stopped = await Effect.runPromise(Effect.flip(app.invoke({ total: 1 })))
+ * console.log(GraphError.isEngineError(stopped) && stopped._tag) // => "RecursionLimit"
+ * ```
  */
 export const isEngineError = (u: unknown): u is EngineError => typeof u === "object" && u !== null && EngineTypeId in u
 

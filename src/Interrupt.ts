@@ -212,6 +212,27 @@ export const definition = (tag: string): Any | undefined => definitions.get(tag)
  *
  * @category constructors
  * @since 0.1.0
+ * @example
+ * ```ts
+ * import { Effect, Schema } from "effect"
+ * import { Checkpointer, Interrupt, State, StateGraph } from "superstep"
+ *
+ * class Name extends Interrupt.make("Name", { payload: Schema.String, answer: Schema.String }) {}
+ * class Person extends State.make({ name: Schema.String }) {}
+ * const greet = StateGraph.make(
+ *   "greet",
+ *   StateGraph.nodes(Person, { ask: () => Effect.map(Name.ask("Who?"), (name) => ({ name })) }),
+ *   { start: "ask" }
+ * )
+ *
+ * const program = Effect.gen(function*() {
+ *   const thread = greet.thread("t")
+ *   const pause = yield* Effect.flip(thread.invoke({ name: "" }))
+ *   if (pause._tag === "GraphInterrupt") console.log(pause.requests[0]!.payload) // => "Who?"
+ *   return yield* thread.resume(Name.reply("Ada"))
+ * })
+ * console.log(await Effect.runPromise(program.pipe(Effect.provide(Checkpointer.layerMemory)))) // => { name: "Ada" }
+ * ```
  */
 export const make = <const Tag extends string, Payload extends AnySchema, Answer extends AnySchema>(
   tag: Tag,

@@ -31,6 +31,23 @@ export type Migration =
  *
  * @category constructors
  * @since 0.1.0
+ * @example
+ * ```ts
+ * import { Effect, Schema } from "effect"
+ * import { Checkpointer, Migration, State, StateGraph } from "superstep"
+ *
+ * class Before extends State.make({ sum: Schema.Int }) {}
+ * class After extends State.make({ total: Schema.Int }) {}
+ * const before = StateGraph.make("app", StateGraph.nodes(Before, { add: ({ sum }) => ({ sum: sum + 1 }) }), {
+ *   start: "add"
+ * })
+ * const after = StateGraph.make("app", StateGraph.nodes(After, { add: ({ total }) => ({ total: total + 1 }) }), {
+ *   start: "add"
+ * }, { migrations: [Migration.rename("sum", "total")] })
+ *
+ * const both = Effect.andThen(before.thread("t").invoke({ sum: 1 }), after.thread("t").invoke({}))
+ * console.log(await Effect.runPromise(both.pipe(Effect.provide(Checkpointer.layerMemory)))) // => { total: 3 }
+ * ```
  */
 export const rename = (from: string, to: string): Migration => ({ _tag: "Rename", from, to })
 
@@ -40,6 +57,23 @@ export const rename = (from: string, to: string): Migration => ({ _tag: "Rename"
  *
  * @category constructors
  * @since 0.1.0
+ * @example
+ * ```ts
+ * import { Effect, Schema } from "effect"
+ * import { Checkpointer, Migration, State, StateGraph } from "superstep"
+ *
+ * class Before extends State.make({ total: Schema.Int, draft: Schema.String }) {}
+ * class After extends State.make({ total: Schema.Int }) {}
+ * const before = StateGraph.make("app", StateGraph.nodes(Before, { add: ({ total }) => ({ total: total + 1 }) }), {
+ *   start: "add"
+ * })
+ * const after = StateGraph.make("app", StateGraph.nodes(After, { add: ({ total }) => ({ total: total + 1 }) }), {
+ *   start: "add"
+ * }, { migrations: [Migration.drop("draft")] })
+ *
+ * const both = Effect.andThen(before.thread("t").invoke({ total: 1, draft: "?" }), after.thread("t").invoke({}))
+ * console.log(await Effect.runPromise(both.pipe(Effect.provide(Checkpointer.layerMemory)))) // => { total: 3 }
+ * ```
  */
 export const drop = (key: string): Migration => ({ _tag: "Drop", key })
 
@@ -49,6 +83,23 @@ export const drop = (key: string): Migration => ({ _tag: "Drop", key })
  *
  * @category constructors
  * @since 0.1.0
+ * @example
+ * ```ts
+ * import { Effect, Schema } from "effect"
+ * import { Channel, Checkpointer, Migration, State, StateGraph } from "superstep"
+ *
+ * class Before extends State.make({ notes: Schema.Array(Schema.String) }) {}
+ * class After extends State.make({ notes: Channel.append(Schema.String) }) {}
+ * const note = () => ({ notes: ["noted"] })
+ * const before = StateGraph.make("app", StateGraph.nodes(Before, { note }), { start: "note" })
+ * const after = StateGraph.make("app", StateGraph.nodes(After, { note }), { start: "note" }, {
+ *   migrations: [Migration.accept("notes")]
+ * })
+ *
+ * const both = Effect.andThen(before.thread("t").invoke({ notes: [] }), after.thread("t").invoke({}))
+ * console.log(await Effect.runPromise(both.pipe(Effect.provide(Checkpointer.layerMemory))))
+ * // => { notes: ["noted", "noted"] }
+ * ```
  */
 export const accept = (key: string): Migration => ({ _tag: "Accept", key })
 
@@ -64,16 +115,24 @@ type UpdateOf<F> = F extends Channel.Any ? Exclude<Channel.Update<F>, Channel.Ov
  * @since 0.1.0
  * @example
  * ```ts
- * import { Schema } from "effect"
- * import { Migration } from "superstep"
+ * import { Effect, Schema } from "effect"
+ * import { Checkpointer, Migration, State, StateGraph } from "superstep"
  *
- * // It was a text, and is a number of cents now.
- * const inCents = Migration.convert("total", {
- *   from: Schema.String,
- *   value: (euros) => Math.round(Number(euros) * 100)
+ * class Before extends State.make({ total: Schema.String }) {}
+ * const before = StateGraph.make("app", StateGraph.nodes(Before, { price: () => ({ total: "12.50" }) }), {
+ *   start: "price"
  * })
  *
- * console.log(inCents._tag) // => "Convert"
+ * // It was a text, and is a number of cents now.
+ * const inCents = (euros: string) => Math.round(Number(euros) * 100)
+ * class After extends State.make({ total: Schema.Int }) {}
+ * const after = StateGraph.make("app", StateGraph.nodes(After, { price: () => ({ total: 0 }) }), { start: "price" }, {
+ *   migrations: [Migration.convert("total", { from: Schema.String, value: inCents })]
+ * })
+ *
+ * const both = Effect.andThen(before.thread("t").invoke({ total: "" }), after.thread("t").state())
+ * console.log((await Effect.runPromise(both.pipe(Effect.provide(Checkpointer.layerMemory)))).values)
+ * // => { total: 1250 }
  * ```
  */
 export const convert = <F extends Channel.Any | Channel.AnySchema>(
@@ -96,5 +155,24 @@ export const convert = <F extends Channel.Any | Channel.AnySchema>(
  *
  * @category constructors
  * @since 0.1.0
+ * @example
+ * ```ts
+ * import { Effect, Schema } from "effect"
+ * import { Checkpointer, Migration, State, StateGraph } from "superstep"
+ *
+ * class Count extends State.make({ total: Schema.Int }) {}
+ * const double = ({ total }: { readonly total: number }) => ({ total: total * 2 })
+ * const before = StateGraph.make("app", StateGraph.nodes(Count, { double, check: () => ({}) }), {
+ *   start: "double",
+ *   edges: { double: "check" }
+ * })
+ * const after = StateGraph.make("app", StateGraph.nodes(Count, { double }), { start: "double" }, {
+ *   migrations: [Migration.dropNode("check")]
+ * })
+ *
+ * const stopped = Effect.flip(before.thread("t").invoke({ total: 10 }, { before: ["check"] }))
+ * const both = Effect.andThen(stopped, after.thread("t").continue())
+ * console.log(await Effect.runPromise(both.pipe(Effect.provide(Checkpointer.layerMemory)))) // => { total: 20 }
+ * ```
  */
 export const dropNode = (node: string): Migration => ({ _tag: "DropNode", node })

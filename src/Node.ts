@@ -110,6 +110,15 @@ export interface Config {
  *
  * @category guards
  * @since 0.1.0
+ * @example
+ * ```ts
+ * import { Schema } from "effect"
+ * import { Node } from "superstep"
+ *
+ * const run = ({ item }: { readonly item: number }) => ({ total: item })
+ * console.log(Node.isNode(Node.make({ input: Schema.Struct({ item: Schema.Int }), run }))) // => true
+ * console.log(Node.isNode(run)) // => false
+ * ```
  */
 export const isNode = (u: unknown): u is Node<unknown> => typeof u === "function" && TypeId in u
 
@@ -141,6 +150,28 @@ interface Options<I, E> {
  *
  * @category constructors
  * @since 0.1.0
+ * @example
+ * ```ts
+ * import { Effect, Schema } from "effect"
+ * import { Channel, Node, State, StateGraph } from "superstep"
+ *
+ * class Log extends State.make({ log: Channel.append(Schema.String) }) {}
+ *
+ * const app = StateGraph.make(
+ *   "app",
+ *   StateGraph.nodes(Log, {
+ *     broken: Node.make({
+ *       input: Log,
+ *       run: () => Effect.fail("down" as const),
+ *       onError: (error) => ({ log: [`handled: ${error === "down" ? error : error._tag}`] })
+ *     }),
+ *     last: Node.make({ input: Log, defer: true, run: ({ log }) => ({ log: [`after ${log.length}`] }) })
+ *   }),
+ *   { start: ["broken", "last"] }
+ * )
+ *
+ * console.log(await Effect.runPromise(app.invoke({}))) // => { log: ["handled: down", "after 1"] }
+ * ```
  */
 export const make: <const I extends AnySchema | State.Any, X, X2 = NoHandler, E = Handled<X>>(
   options: Options<I, Fail<X>> & {

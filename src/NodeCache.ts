@@ -28,6 +28,21 @@ export interface NodeCacheShape {
  *
  * @category services
  * @since 0.1.0
+ * @example
+ * ```ts
+ * import { Effect, Option } from "effect"
+ * import { NodeCache } from "superstep"
+ *
+ * const program = Effect.gen(function*() {
+ *   const cache = yield* NodeCache.NodeCache
+ *   yield* cache.set("square/1", "3", "9", undefined)
+ *   console.log(yield* cache.get("square/1", "3")) // => Option.some("9")
+ *   yield* cache.clear(["square/1"])
+ *   console.log(yield* cache.get("square/1", "3")) // => Option.none()
+ * })
+ *
+ * await Effect.runPromise(program.pipe(Effect.provide(NodeCache.layerMemory)))
+ * ```
  */
 export class NodeCache extends Context.Service<NodeCache, NodeCacheShape>()("superstep/NodeCache") {}
 
@@ -41,6 +56,22 @@ interface Entry {
  *
  * @category constructors
  * @since 0.1.0
+ * @example
+ * ```ts
+ * import { Effect, Option } from "effect"
+ * import { TestClock } from "effect/testing"
+ * import { NodeCache } from "superstep"
+ *
+ * const program = Effect.gen(function*() {
+ *   const cache = yield* NodeCache.makeMemory
+ *   yield* cache.set("square/1", "3", "9", 10_000)
+ *   console.log(yield* cache.get("square/1", "3")) // => Option.some("9")
+ *   yield* TestClock.adjust("10 seconds")
+ *   console.log(yield* cache.get("square/1", "3")) // => Option.none()
+ * })
+ *
+ * await Effect.runPromise(program.pipe(Effect.provide(TestClock.layer())))
+ * ```
  */
 export const makeMemory: Effect.Effect<NodeCacheShape> = Effect.sync(() => {
   const scopes = new Map<string, Map<string, Entry>>()
@@ -73,5 +104,26 @@ export const makeMemory: Effect.Effect<NodeCacheShape> = Effect.sync(() => {
  *
  * @category layers
  * @since 0.1.0
+ * @example
+ * ```ts
+ * import { Effect, Schema } from "effect"
+ * import { Node, NodeCache, Policy, State, StateGraph } from "superstep"
+ *
+ * let computed = 0
+ * class Count extends State.make({ total: Schema.Int }) {}
+ * const double = Node.make({
+ *   input: Count,
+ *   cache: Policy.cache(),
+ *   run: ({ total }) => {
+ *     computed++
+ *     return { total: total * 2 }
+ *   }
+ * })
+ * const app = StateGraph.make("app", StateGraph.nodes(Count, { double }), { start: "double" })
+ *
+ * const twice = Effect.andThen(app.invoke({ total: 10 }), app.invoke({ total: 10 }))
+ * console.log(await Effect.runPromise(twice.pipe(Effect.provide(NodeCache.layerMemory)))) // => { total: 20 }
+ * console.log(computed) // => 1
+ * ```
  */
 export const layerMemory: Layer.Layer<NodeCache> = Layer.effect(NodeCache, makeMemory)

@@ -60,6 +60,25 @@ export const defaultSchedule: Schedule.Schedule<unknown, unknown> = unbounded.pi
  *
  * @category constructors
  * @since 0.1.0
+ * @example
+ * ```ts
+ * import { Effect, Schedule, Schema } from "effect"
+ * import { Node, Policy, Running, State, StateGraph } from "superstep"
+ *
+ * class Count extends State.make({ attempts: Schema.Int }) {}
+ * const flaky = Node.make({
+ *   input: Count,
+ *   retry: Policy.retry({ schedule: Schedule.spaced("1 milli"), maxAttempts: 3, while: (error) => error === "down" }),
+ *   run: () =>
+ *     Effect.flatMap(
+ *       Running.Running,
+ *       ({ attempt }) => attempt < 3 ? Effect.fail("down" as const) : Effect.succeed({ attempts: attempt })
+ *     )
+ * })
+ * const app = StateGraph.make("app", StateGraph.nodes(Count, { flaky }), { start: "flaky" })
+ *
+ * console.log(await Effect.runPromise(app.invoke({ attempts: 0 }))) // => { attempts: 3 }
+ * ```
  */
 export const retry = <E = unknown>(options?: {
   readonly schedule?: Schedule.Schedule<unknown, unknown>
@@ -104,6 +123,18 @@ export type TimeoutInput = Duration.Input | { readonly attempt?: Duration.Input;
  *
  * @category constructors
  * @since 0.1.0
+ * @example
+ * ```ts
+ * import { Policy } from "superstep"
+ *
+ * console.log(Policy.positiveMillis("a ttl", "2 seconds")) // => 2000
+ *
+ * try {
+ *   Policy.positiveMillis("a ttl", 0)
+ * } catch (error) {
+ *   console.log(String(error)) // => "Error: a ttl must be longer than 0 ms"
+ * }
+ * ```
  */
 export const positiveMillis = (what: string, input: Duration.Input): number => {
   const duration = Duration.fromInput(input)
@@ -124,6 +155,13 @@ const isTimeoutRecord = (
  *
  * @category constructors
  * @since 0.1.0
+ * @example
+ * ```ts
+ * import { Policy } from "superstep"
+ *
+ * console.log(Policy.timeout("5 seconds")) // => { attemptMillis: 5000, idleMillis: undefined }
+ * console.log(Policy.timeout({ attempt: "1 minute", idle: 200 })) // => { attemptMillis: 60000, idleMillis: 200 }
+ * ```
  */
 export const timeout = (input: TimeoutInput): Timeout =>
   isTimeoutRecord(input)
@@ -156,6 +194,27 @@ export interface Cache<in Input = unknown> {
  *
  * @category constructors
  * @since 0.1.0
+ * @example
+ * ```ts
+ * import { Effect, Schema } from "effect"
+ * import { Node, NodeCache, Policy, State, StateGraph } from "superstep"
+ *
+ * let computed = 0
+ * class Count extends State.make({ total: Schema.Int }) {}
+ * const square = Node.make({
+ *   input: Count,
+ *   cache: Policy.cache({ ttl: "1 hour", key: ({ total }: { readonly total: number }) => String(Math.abs(total)) }),
+ *   run: ({ total }) => {
+ *     computed++
+ *     return { total: total ** 2 }
+ *   }
+ * })
+ * const app = StateGraph.make("app", StateGraph.nodes(Count, { square }), { start: "square" })
+ *
+ * const twice = Effect.andThen(app.invoke({ total: 3 }), app.invoke({ total: -3 }))
+ * console.log(await Effect.runPromise(twice.pipe(Effect.provide(NodeCache.layerMemory)))) // => { total: 9 }
+ * console.log(computed) // => 1
+ * ```
  */
 export const cache = <Input = unknown>(options?: {
   readonly id?: string

@@ -62,6 +62,29 @@ interface AnyNode {
  *
  * @category constructors
  * @since 0.1.0
+ * @example
+ * ```ts
+ * import { Effect, Schema } from "effect"
+ * import { Channel, Pregel } from "superstep"
+ *
+ * // It runs when `of` has changed, reads two channels, and writes a part of its result to each of two others.
+ * const divide = Pregel.node({
+ *   subscribe: "of",
+ *   read: ["of", "by"],
+ *   run: ({ by, of }: { readonly of: number; readonly by: number }) => [Math.floor(of / by), of % by] as const,
+ *   write: { quotient: ([quotient]) => quotient, rest: ([, rest]) => rest }
+ * })
+ *
+ * const int = Channel.lastValue(Schema.Int)
+ * const machine = Pregel.make("divide", {
+ *   channels: { of: int, by: int, quotient: int, rest: int },
+ *   nodes: { divide },
+ *   input: ["of", "by"],
+ *   output: ["quotient", "rest"]
+ * })
+ *
+ * console.log(await Effect.runPromise(machine.invoke({ of: 7, by: 2 }))) // => { quotient: 3, rest: 1 }
+ * ```
  */
 export const node = <In, A, E = never, R = never>(options: {
   readonly subscribe: string | ReadonlyArray<string>
@@ -232,6 +255,27 @@ export interface Pregel<
  *
  * @category constructors
  * @since 0.1.0
+ * @example
+ * ```ts
+ * import { Effect, Schema } from "effect"
+ * import { Channel, Pregel } from "superstep"
+ *
+ * // It runs again as long as it writes what it subscribes to.
+ * const double = Pregel.node({
+ *   subscribe: "value",
+ *   run: (text: string) => text.length < 4 ? text + text : undefined,
+ *   write: "value"
+ * })
+ *
+ * const grow = Pregel.make("grow", {
+ *   channels: { value: Channel.lastValue(Schema.String) },
+ *   nodes: { double },
+ *   input: "value",
+ *   output: "value"
+ * })
+ *
+ * console.log(await Effect.runPromise(grow.invoke("a"))) // => "aaaa"
+ * ```
  */
 export const make = <
   const C extends State.Fields,

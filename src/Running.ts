@@ -46,6 +46,20 @@ export interface RunningShape {
  *
  * @category services
  * @since 0.1.0
+ * @example
+ * ```ts
+ * import { Effect, Schema } from "effect"
+ * import { Channel, Running, State, StateGraph } from "superstep"
+ *
+ * class Log extends State.make({ log: Channel.append(Schema.String) }) {}
+ * const where = () => Effect.map(Running.Running, ({ node, step }) => ({ log: [`${node} in step ${step}`] }))
+ * const app = StateGraph.make("app", StateGraph.nodes(Log, { first: where, second: where }), {
+ *   start: "first",
+ *   edges: { first: "second" }
+ * })
+ *
+ * console.log((await Effect.runPromise(app.invoke({}))).log) // => ["first in step 1", "second in step 2"]
+ * ```
  */
 export class Running extends Context.Service<Running, RunningShape>()("superstep/Running") {}
 
@@ -54,6 +68,21 @@ export class Running extends Context.Service<Running, RunningShape>()("superstep
  *
  * @category events
  * @since 0.1.0
+ * @example
+ * ```ts
+ * import { Effect, Schema, Stream } from "effect"
+ * import { Running, State, StateGraph } from "superstep"
+ *
+ * class Count extends State.make({ total: Schema.Int }) {}
+ * const app = StateGraph.make(
+ *   "app",
+ *   StateGraph.nodes(Count, { work: () => Effect.as(Running.emit({ progress: 0.5 }), { total: 1 }) }),
+ *   { start: "work" }
+ * )
+ *
+ * const events = await Effect.runPromise(Stream.runCollect(app.stream({ total: 0 }, { modes: ["custom"] })))
+ * console.log(events.map((event) => event.data)) // => [{ progress: 0.5 }]
+ * ```
  */
 export const emit = (data: unknown): Effect.Effect<void, never, Running> =>
   Effect.flatMap(Running, (running) => running.emit(data))
@@ -63,6 +92,27 @@ export const emit = (data: unknown): Effect.Effect<void, never, Running> =>
  *
  * @category timeouts
  * @since 0.1.0
+ * @example
+ * ```ts
+ * import { Effect, Schema } from "effect"
+ * import { Node, Running, State, StateGraph } from "superstep"
+ *
+ * class Count extends State.make({ total: Schema.Int }) {}
+ * const work = Node.make({
+ *   input: Count,
+ *   timeout: { idle: "10 seconds" },
+ *   run: Effect.fnUntraced(function*({ total }) {
+ *     for (let item = 0; item < total; item++) {
+ *       yield* Effect.sleep("1 milli")
+ *       yield* Running.heartbeat // The next item has ten seconds again.
+ *     }
+ *     return { total: 0 }
+ *   })
+ * })
+ * const app = StateGraph.make("app", StateGraph.nodes(Count, { work }), { start: "work" })
+ *
+ * console.log(await Effect.runPromise(app.invoke({ total: 3 }))) // => { total: 0 }
+ * ```
  */
 export const heartbeat: Effect.Effect<void, never, Running> = Effect.flatMap(Running, (running) => running.heartbeat)
 
@@ -71,6 +121,29 @@ export const heartbeat: Effect.Effect<void, never, Running> = Effect.flatMap(Run
  *
  * @category control
  * @since 0.1.0
+ * @example
+ * ```ts
+ * import { Effect, Schema } from "effect"
+ * import { Channel, Checkpointer, Running, State, StateGraph } from "superstep"
+ *
+ * class Log extends State.make({ log: Channel.append(Schema.String) }) {}
+ * const app = StateGraph.make(
+ *   "app",
+ *   StateGraph.nodes(Log, {
+ *     first: () => Effect.as(Running.drain("shutdown"), { log: ["first"] }),
+ *     second: () => ({ log: ["second"] })
+ *   }),
+ *   { start: "first", edges: { first: "second" } }
+ * )
+ *
+ * const program = Effect.gen(function*() {
+ *   const stop = yield* Effect.flip(app.thread("t").invoke({}))
+ *   if (stop._tag === "GraphDrained") console.log([stop.reason, stop.next]) // => ["shutdown", ["second"]]
+ *   return yield* app.thread("t").continue()
+ * })
+ * console.log(await Effect.runPromise(program.pipe(Effect.provide(Checkpointer.layerMemory))))
+ * // => { log: ["first", "second"] }
+ * ```
  */
 export const drain = (reason?: string): Effect.Effect<void, never, Running> =>
   Effect.flatMap(Running, (running) => running.drain(reason))
@@ -80,6 +153,26 @@ export const drain = (reason?: string): Effect.Effect<void, never, Running> =>
  *
  * @category reading
  * @since 0.1.0
+ * @example
+ * ```ts
+ * import { Effect, Schema } from "effect"
+ * import { Command, END, Running, State, StateGraph } from "superstep"
+ *
+ * class Count extends State.make({ total: Schema.Int }) {}
+ * const app = StateGraph.make(
+ *   "app",
+ *   StateGraph.nodes(Count, {
+ *     add: ({ total }) =>
+ *       Effect.map(
+ *         Running.isLastStep,
+ *         (isLast) => Command.make({ update: { total: total + 1 }, goto: isLast ? END : "add" })
+ *       )
+ *   }),
+ *   { start: "add" }
+ * )
+ *
+ * console.log(await Effect.runPromise(app.invoke({ total: 0 }, { recursionLimit: 5 }))) // => { total: 5 }
+ * ```
  */
 export const isLastStep: Effect.Effect<boolean, never, Running> = Effect.map(
   Running,

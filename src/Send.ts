@@ -41,6 +41,13 @@ const Proto = { [TypeId]: TypeId, _tag: "Send" }
  *
  * @category guards
  * @since 0.1.0
+ * @example
+ * ```ts
+ * import { Send } from "superstep"
+ *
+ * console.log(Send.isSend(Send.make("work", { item: 1 }))) // => true
+ * console.log(Send.isSend({ _tag: "Send", node: "work", arg: { item: 1 } })) // => false
+ * ```
  */
 export const isSend = (u: unknown): u is Any =>
   typeof u === "object" && u !== null && TypeId in u && !Object.hasOwn(u, TypeId)
@@ -50,6 +57,24 @@ export const isSend = (u: unknown): u is Any =>
  *
  * @category constructors
  * @since 0.1.0
+ * @example
+ * ```ts
+ * import { Effect, Schema } from "effect"
+ * import { Channel, Node, Send, State, StateGraph } from "superstep"
+ *
+ * class Work extends State.make({ items: Schema.Array(Schema.Int), results: Channel.append(Schema.Int) }) {}
+ * const square = Node.make({
+ *   input: Schema.Struct({ item: Schema.Int }),
+ *   run: ({ item }) => ({ results: [item * item] })
+ * })
+ * const app = StateGraph.make(
+ *   "app",
+ *   StateGraph.nodes(Work, { square }),
+ *   { start: StateGraph.route(["square"], ({ items }) => items.map((item) => Send.make("square", { item }))) }
+ * )
+ *
+ * console.log((await Effect.runPromise(app.invoke({ items: [3, 1, 2] }))).results) // => [9, 1, 4]
+ * ```
  */
 export const make = <const Node extends string, Arg>(
   node: Node,

@@ -150,6 +150,28 @@ export type FromShape<F> = {
  *
  * @category constructors
  * @since 0.1.0
+ * @example
+ * ```ts
+ * import { Effect, Schema } from "effect"
+ * import { Channel, State, StateGraph } from "superstep"
+ *
+ * class Text extends State.make({
+ *   text: Schema.String, // keeps the last value; a first input has to bring it
+ *   words: Channel.append(Schema.String), // starts empty
+ *   count: Channel.lastValue(Schema.Int, { initial: () => 0 })
+ * }, { input: ["text"], output: ["count"] }) {}
+ *
+ * const app = StateGraph.make(
+ *   "app",
+ *   StateGraph.nodes(Text, {
+ *     split: ({ text }) => ({ words: text.split(" ") }),
+ *     count: ({ words }) => ({ count: words.length })
+ *   }),
+ *   { start: "split", edges: { split: "count" } }
+ * )
+ *
+ * console.log(await Effect.runPromise(app.invoke({ text: "to be or not" }))) // => { count: 4 }
+ * ```
  */
 export const make = <
   const F extends Readonly<Record<string, Channel.Any | Channel.AnySchema>>,
@@ -185,5 +207,15 @@ export const make = <
  *
  * @category guards
  * @since 0.1.0
+ * @example
+ * ```ts
+ * import { Schema } from "effect"
+ * import { State } from "superstep"
+ *
+ * class Count extends State.make({ total: Schema.Int }) {}
+ *
+ * console.log(State.isState(Count)) // => true
+ * console.log(State.isState(Schema.Struct({ total: Schema.Int }))) // => false
+ * ```
  */
 export const isState = (u: unknown): u is Any => typeof u === "function" && TypeId in u

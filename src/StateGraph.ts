@@ -156,6 +156,24 @@ type Names<A> = A extends ReadonlyArray<infer B> ? Names<B> : A extends string ?
  *
  * @category edges
  * @since 0.1.0
+ * @example
+ * ```ts
+ * import { Effect, Schema } from "effect"
+ * import { END, State, StateGraph } from "superstep"
+ *
+ * class Count extends State.make({ total: Schema.Int }) {}
+ * const app = StateGraph.make(
+ *   "app",
+ *   StateGraph.nodes(Count, { double: ({ total }) => ({ total: total * 2 }) }),
+ *   {
+ *     start: "double",
+ *     // It sees what its own node has just written.
+ *     edges: { double: StateGraph.route(["double", END], ({ total }) => total < 50 ? "double" : END) }
+ *   }
+ * )
+ *
+ * console.log(await Effect.runPromise(app.invoke({ total: 10 }))) // => { total: 80 }
+ * ```
  */
 export const route = <T, const To extends string, A extends Chosen<NoInfer<To>>>(
   to: ReadonlyArray<To>,
@@ -180,6 +198,24 @@ export interface Join<out To> {
  *
  * @category edges
  * @since 0.1.0
+ * @example
+ * ```ts
+ * import { Effect, Schema } from "effect"
+ * import { Channel, State, StateGraph } from "superstep"
+ *
+ * class Log extends State.make({ log: Channel.append(Schema.String) }) {}
+ * const note = (name: string) => () => ({ log: [name] })
+ * const app = StateGraph.make(
+ *   "app",
+ *   StateGraph.nodes(Log, { left: note("left"), slow: note("slow"), right: note("right"), last: note("last") }),
+ *   {
+ *     start: ["left", "slow"],
+ *     edges: { left: StateGraph.join("last"), slow: "right", right: StateGraph.join("last") }
+ *   }
+ * )
+ *
+ * console.log((await Effect.runPromise(app.invoke({}))).log) // => ["left", "slow", "right", "last"]
+ * ```
  */
 export const join = <const To extends string>(
   target: To,
@@ -221,6 +257,12 @@ export type FlowOf<S extends State.Any, O> = Flow<unknown extends O ? string : k
  *
  * @category edges
  * @since 0.1.0
+ * @example
+ * ```ts
+ * import { StateGraph } from "superstep"
+ *
+ * console.log(StateGraph.sequence("read", "judge", "write")) // => { read: "judge", judge: "write" }
+ * ```
  */
 export const sequence = <const Names extends ReadonlyArray<string>>(
   ...names: Names
@@ -379,6 +421,33 @@ type Feed<I> = { readonly [K in keyof I]: {} extends Pick<I, K> ? I[K] | undefin
  *
  * @category models
  * @since 0.1.0
+ * @example
+ * ```ts
+ * import { Effect, Schema, Stream } from "effect"
+ * import { Channel, Checkpointer, State, StateGraph } from "superstep"
+ *
+ * class Log extends State.make({ log: Channel.append(Schema.String) }) {}
+ * const inner = StateGraph.make("inner", StateGraph.nodes(Log, { note: () => ({ log: ["inner"] }) }), {
+ *   start: "note"
+ * })
+ *
+ * const app = StateGraph.make(
+ *   "app",
+ *   StateGraph.nodes(Log, {
+ *     inner, // A graph is a node, which hands up what its nodes write.
+ *     called: () => Effect.map(inner.call({}), ({ log }) => ({ log: [`called ${log.join()}`] }))
+ *   }),
+ *   { start: "inner", edges: { inner: "called" } }
+ * )
+ *
+ * console.log(await Effect.runPromise(app.invoke({}))) // => { log: ["inner", "called inner"] }
+ *
+ * const events = await Effect.runPromise(Stream.runCollect(app.stream({}, { modes: ["updates"] })))
+ * console.log(events.map((event) => event.node)) // => ["inner", "called"]
+ *
+ * const twice = Effect.andThen(app.thread("t").invoke({}), app.thread("t").invoke({}))
+ * console.log((await Effect.runPromise(twice.pipe(Effect.provide(Checkpointer.layerMemory)))).log.length) // => 4
+ * ```
  */
 export interface StateGraph<in out S extends State.Any, in out O, out E, out R, in out Q extends AnyRequest>
   extends Pipeable.Pipeable
@@ -440,6 +509,17 @@ export interface Any {
  *
  * @category guards
  * @since 0.1.0
+ * @example
+ * ```ts
+ * import { Schema } from "effect"
+ * import { State, StateGraph } from "superstep"
+ *
+ * class Count extends State.make({ total: Schema.Int }) {}
+ * const nodes = StateGraph.nodes(Count, { double: ({ total }) => ({ total: total * 2 }) })
+ *
+ * console.log(StateGraph.isStateGraph(StateGraph.make("app", nodes, { start: "double" }))) // => true
+ * console.log(StateGraph.isStateGraph(nodes)) // => false
+ * ```
  */
 export const isStateGraph = (u: unknown): u is Any => typeof u === "function" && TypeId in u
 
@@ -461,6 +541,20 @@ export interface Nodes<in out S extends State.Any, out O> {
  *
  * @category constructors
  * @since 0.1.0
+ * @example
+ * ```ts
+ * import { Effect, Schema } from "effect"
+ * import { State, StateGraph } from "superstep"
+ *
+ * class Count extends State.make({ total: Schema.Int }) {}
+ * const nodes = StateGraph.nodes(Count, {
+ *   double: ({ total }) => ({ total: total * 2 }),
+ *   wait: () => Effect.sleep("1 milli") // writes nothing
+ * })
+ *
+ * // A node can be run alone.
+ * console.log(nodes.bodies.double({ total: 10 })) // => { total: 20 }
+ * ```
  */
 export const nodes = <S extends State.Any, O>(
   state: S,
@@ -518,6 +612,24 @@ const callInside = (
  *
  * @category constructors
  * @since 0.1.0
+ * @example
+ * ```ts
+ * import { Effect, Schema } from "effect"
+ * import { Channel, END, State, StateGraph } from "superstep"
+ *
+ * class Demo extends State.make({ total: Schema.Int, visited: Channel.append(Schema.String) }) {}
+ *
+ * const app = StateGraph.make(
+ *   "demo",
+ *   StateGraph.nodes(Demo, {
+ *     double: (state) => Effect.succeed({ total: state.total * 2, visited: ["double"] }),
+ *     increment: (state) => ({ total: state.total + 1, visited: ["increment"] })
+ *   }),
+ *   { start: "double", edges: { double: "increment", increment: END } }
+ * )
+ *
+ * console.log(await Effect.runPromise(app.invoke({ total: 10 }))) // => { total: 21, visited: ["double", "increment"] }
+ * ```
  */
 export const make = <S extends State.Any, O, const F extends FlowOf<S, O>>(
   name: string,

@@ -211,6 +211,40 @@ export type CheckAll<S extends State.Any, O, V> = [WrongUpdate<S, O, V>] extends
  *
  * @category models
  * @since 0.1.0
+ * @example
+ * ```ts
+ * import { Effect, Schema } from "effect"
+ * import { Channel, Checkpointer, State, StateGraph } from "superstep"
+ *
+ * class Count extends State.make({ total: Schema.Int, visited: Channel.append(Schema.String) }) {}
+ * const app = StateGraph.make(
+ *   "app",
+ *   StateGraph.nodes(Count, {
+ *     double: ({ total }) => ({ total: total * 2, visited: ["double"] }),
+ *     increment: ({ total }) => ({ total: total + 1, visited: ["increment"] })
+ *   }),
+ *   { start: "double", edges: { double: "increment" } }
+ * )
+ *
+ * const program = Effect.gen(function*() {
+ *   const thread = app.thread("t")
+ *   yield* Effect.flip(thread.invoke({ total: 10 }, { after: ["double"] })) // stops there
+ *   const state = yield* thread.state()
+ *   console.log([state.values.total, state.next]) // => [20, ["increment"]]
+ *   console.log((yield* thread.continue()).total) // => 21
+ *
+ *   yield* thread.update({ total: 100 }, { asNode: "double" })
+ *   console.log((yield* thread.continue()).total) // => 101
+ *
+ *   // From an earlier checkpoint a new branch opens, and becomes the current one.
+ *   console.log((yield* thread.continue({ checkpoint: state.checkpoint })).total) // => 21
+ *   console.log((yield* thread.history({ branch: 2 })).map(({ source, step }) => [source, step]))
+ *   // => [["loop", 3], ["fork", 2]]
+ *   yield* thread.delete
+ * })
+ *
+ * await Effect.runPromise(program.pipe(Effect.provide(Checkpointer.layerMemory)))
+ * ```
  */
 export interface Thread<in out S extends State.Any, in out O, out E, out R, in out Q extends AnyRequest> {
   readonly id: string

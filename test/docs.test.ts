@@ -1,18 +1,18 @@
 /**
- * What the pages say is so. The `ts` blocks of a page are one module, in order, unless a fence says `nocheck`: all pages
- * type-check together, and every `// => value` behind a statement is what the statement gives, or prints, when the page is
- * run.
+ * What the pages and the examples of doc comments say is so. The `ts` blocks of a page are one module, in order, unless a fence
+ * says `nocheck`; each `ts` block of a doc comment is a module of its own. All of them type-check together, and every
+ * `// => value` behind a statement is what the statement gives, or prints, when the block is run.
  */
 import { parse } from "@babel/parser"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { execFile } from "node:child_process"
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { createRequire } from "node:module"
-import { dirname, join } from "node:path"
+import { basename, dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { analyse } from "../docs/examples/audit/Page.ts"
 import { summarise } from "../docs/examples/audit/Report.ts"
-import { moduleOf } from "./blocks.ts"
+import { examplesOf, type Export, exportsOf, moduleOf } from "./blocks.ts"
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "..")
 const tsc = join(dirname(createRequire(import.meta.url).resolve("typescript/package.json")), "bin", "tsc")
@@ -32,15 +32,38 @@ const files = filesBelow("")
 const pages = files.filter((file) => /^(?:README|CHANGELOG|CONTRIBUTING)\.md$|^docs\/.*\.md$/.test(file))
 const texts = new Map(pages.map((page) => [page, readFileSync(join(root, page), "utf8")]))
 
+/** The source files that users import from. */
+const sources = files.filter((file) => /^src\/.*\.ts$/.test(file) && !/\/internal\/|\/index\.ts$/.test(file))
+const codes = new Map(sources.map((source) => [source, readFileSync(join(root, source), "utf8")]))
+
 // ---------------------------------------------------------------------------
-// From pages to modules
+// From pages and doc comments to modules
 // ---------------------------------------------------------------------------
 
-const modules = new Map(
-  [...texts].map(([page, text]) => [page, moduleOf(text)]).filter(([, module]) => module!.trim() !== "") as Array<
-    [string, string]
-  >
+interface Module {
+  /** Of the file that is written, without its ending. */
+  readonly name: string
+  /** The page or source file. */
+  readonly file: string
+  /** Where the module begins, if it is only a part of the file. */
+  readonly line: number | undefined
+  /** Each line stands where it stands in the file. */
+  readonly source: string
+}
+
+const nameOf = (file: string): string => file.replaceAll("/", "_").replace(/\.\w+$/, "")
+
+const ofPages = [...texts].flatMap(([file, text]): ReadonlyArray<Module> => {
+  const source = moduleOf(text)
+  return source.trim() === "" ? [] : [{ name: nameOf(file), file, line: undefined, source }]
+})
+
+const ofSources = [...codes].flatMap(([file, code]): ReadonlyArray<Module> =>
+  examplesOf(code).map(({ line, module }) => ({ name: `${nameOf(file)}_${line}`, file, line, source: module }))
 )
+
+const modules = [...ofPages, ...ofSources]
+const fileOf = new Map(modules.map(({ file, name }) => [name, file]))
 
 interface Claim {
   readonly line: number
@@ -92,9 +115,19 @@ const textFrom = (comments: ReadonlyArray<Comment>, first: Comment): string => {
 
 const isClaim = (comment: Comment): boolean => comment.value.trimStart().startsWith("=>")
 
+/** The syntax tree of a module. */
+const parsed = ({ file, source }: Module) => {
+  try {
+    return parse(source, { sourceType: "module", plugins: ["typescript"] })
+  } catch (error) {
+    throw new Error(`${file}: ${String(error)}`, { cause: error })
+  }
+}
+
 /** The statements of a module that say what they give: by a comment behind them, or on the next line. */
-const claimsOf = (source: string): ReadonlyArray<Claim> => {
-  const tree = parse(source, { sourceType: "module", plugins: ["typescript"] })
+const claimsOf = (module: Module): ReadonlyArray<Claim> => {
+  const { file, source } = module
+  const tree = parsed(module)
   const comments = (tree.comments ?? []) as unknown as ReadonlyArray<Comment>
   const statements = [...nodesOf(tree.program)].filter(({ type }) => type === "ExpressionStatement")
   return comments.filter(isClaim).map((comment) => {
@@ -102,7 +135,7 @@ const claimsOf = (source: string): ReadonlyArray<Claim> => {
       end <= comment.start && source.slice(end, comment.start).trim() === ""
     )
     if (node === undefined) {
-      throw new Error(`line ${comment.loc.start.line}: "// =>" stands behind no expression statement`)
+      throw new Error(`${file}:${comment.loc.start.line}: "// =>" stands behind no expression statement`)
     }
     return {
       line: comment.loc.start.line,
@@ -123,13 +156,20 @@ const prelude = [
 ].join("; ")
 
 /** The module that is run: each claim compares. */
-const withClaims = (source: string): string => {
-  let out = source
-  for (const { actual, end, expected, line, start } of claimsOf(source).toSorted((a, b) => b.start - a.start)) {
+const withClaims = (module: Module): string => {
+  let out = module.source
+  for (const { actual, end, expected, line, start } of claimsOf(module).toSorted((a, b) => b.start - a.start)) {
     out = `${out.slice(0, start)}__claim(${line}, ${actual}, (${expected}));${out.slice(end)}`
   }
   return prelude + out
 }
+
+/** Runs the modules of a file one after the other, all of them, whatever becomes of one. */
+const runnerOf = (modules: ReadonlyArray<Module>): string =>
+  modules.map(({ file, line, name }) => {
+    const place = JSON.stringify(line === undefined ? file : `${file}:${line}`)
+    return `await import("./${name}.ts").catch((error) => { process.exitCode = 1; console.error(${place}, error) })\n`
+  }).join("")
 
 // ---------------------------------------------------------------------------
 // Checking and running them
@@ -140,27 +180,32 @@ interface Ended {
   readonly output: string
 }
 
+let folder = ""
+
 const run = (args: ReadonlyArray<string>): Promise<Ended> =>
   new Promise((resolve) => {
-    execFile(process.execPath, args, { encoding: "utf8", cwd: root, timeout: 60_000 }, (error, stdout, stderr) =>
+    // What each process has compiled of the library is there for the next.
+    const env = { ...process.env, NODE_COMPILE_CACHE: join(folder, "compiled") }
+    execFile(process.execPath, args, { encoding: "utf8", cwd: root, env, timeout: 60_000 }, (error, stdout, stderr) =>
       resolve({ code: error === null ? 0 : 1, output: `${stdout}${stderr}` }))
   })
 
-let folder = ""
-const fileOf = (page: string): string => page.replaceAll("/", "_").replace(/\.md$/, "")
+/** The output with the page or the source file in place of each module that was written. The lines are the same. */
+const told = (output: string): string =>
+  output.replace(/[^\s"'`()]*?([\w-]+)\.ts(?=[:(])/g, (path, name: string) => fileOf.get(name) ?? path)
 
 beforeAll(() => {
   // Inside the repository, so that `superstep` is this package, and not below `node_modules`, where Node strips no types.
   folder = mkdtempSync(join(root, "test", ".docs-"))
   mkdirSync(join(folder, "run"))
-  for (const [page, source] of modules) {
-    writeFileSync(join(folder, `${fileOf(page)}.ts`), source)
-    writeFileSync(join(folder, "run", `${fileOf(page)}.ts`), withClaims(source))
+  for (const module of modules) {
+    writeFileSync(join(folder, `${module.name}.ts`), module.source)
+    writeFileSync(join(folder, "run", `${module.name}.ts`), withClaims(module))
   }
   const tsconfig = {
     extends: "../../tsconfig.json",
     compilerOptions: { noUnusedLocals: false, noUnusedParameters: false },
-    files: [...modules.keys()].map((page) => `${fileOf(page)}.ts`),
+    files: modules.map(({ name }) => `${name}.ts`),
     include: [],
     exclude: []
   }
@@ -171,31 +216,111 @@ afterAll(() => {
   if (folder !== "" && existsSync(folder)) rmSync(folder, { recursive: true })
 })
 
-describe("the blocks of the pages", () => {
+/** Every claim of the modules of a file is met, and holds. */
+const check = async (file: string, modules: ReadonlyArray<Module>): Promise<void> => {
+  const runner = join(folder, "run", `${nameOf(file)}.run.ts`)
+  writeFileSync(runner, runnerOf(modules))
+  const { code, output } = await run(["--conditions=superstep-src", runner])
+  assert.strictEqual(code, 0, told(output))
+  const met = output.split("\n").flatMap((line) =>
+    line.startsWith("@claim ") ? [JSON.parse(line.slice("@claim ".length)) as [number, string, string]] : []
+  )
+  for (const [line, actual, expected] of met) {
+    assert.strictEqual(`${file}:${line} ${actual}`, `${file}:${line} ${expected}`)
+  }
+  assert.deepStrictEqual(
+    [...new Set(met.map(([line]) => `${file}:${line}`))].toSorted(),
+    modules.flatMap(claimsOf).map(({ line }) => `${file}:${line}`).toSorted()
+  )
+}
+
+describe("the blocks of the pages, and the examples of doc comments", () => {
   it("type-check", async () => {
     const { code, output } = await run([tsc, "-p", folder, "--pretty", "false"])
-    assert.strictEqual(output, "")
+    assert.strictEqual(told(output), "")
     assert.strictEqual(code, 0)
   }, 120_000)
 
-  for (const [page, source] of modules) {
-    const claims = claimsOf(source)
-    if (claims.length === 0) continue
-    it.concurrent(`give what ${page} says`, async () => {
-      const { code, output } = await run(["--conditions=superstep-src", join(folder, "run", `${fileOf(page)}.ts`)])
-      assert.strictEqual(code, 0, output)
-      const met = output.split("\n").flatMap((line) =>
-        line.startsWith("@claim ") ? [JSON.parse(line.slice("@claim ".length)) as [number, string, string]] : []
-      )
-      for (const [line, actual, expected] of met) {
-        assert.strictEqual(`${page}:${line} ${actual}`, `${page}:${line} ${expected}`)
-      }
-      assert.deepStrictEqual(
-        [...new Set(met.map(([line]) => line))].toSorted((a, b) => a - b),
-        claims.map(({ line }) => line).toSorted((a, b) => a - b)
-      )
-    }, 120_000)
+  for (const module of ofPages) {
+    if (claimsOf(module).length === 0) continue
+    it.concurrent(`give what ${module.file} says`, () => check(module.file, [module]), 120_000)
   }
+  for (const [file, modules] of Map.groupBy(ofSources, ({ file }) => file)) {
+    it.concurrent(`give what ${file} says`, () => check(file, modules), 120_000)
+  }
+})
+
+// ---------------------------------------------------------------------------
+// What has to have an example
+// ---------------------------------------------------------------------------
+
+/** Types, whose methods are what their modules do. */
+const handles: ReadonlySet<string> = new Set(["StateGraph.StateGraph", "Thread.Thread"])
+
+/** `src/Channel.ts` has no room for the examples of these: the blocks of the page use each. */
+const shownOnPages: Readonly<Record<string, ReadonlyArray<string>>> = {
+  "docs/channels.md": [
+    "Channel.isOverwrite",
+    "Channel.overwrite",
+    "Channel.isChannel",
+    "Channel.lastValue",
+    "Channel.anyValue",
+    "Channel.ephemeral",
+    "Channel.untracked",
+    "Channel.topic",
+    "Channel.reducer",
+    "Channel.reduced",
+    "Channel.combined",
+    "Channel.append",
+    "Channel.delta",
+    "Channel.namedBarrier",
+    "Channel.namedBarrierAfterFinish",
+    "Channel.lastValueAfterFinish",
+    "Channel.empty",
+    "Channel.isAvailable",
+    "Channel.read",
+    "Channel.consume",
+    "Channel.finish",
+    "Channel.isTransient",
+    "Channel.encode",
+    "Channel.decode",
+    "Channel.encodeWrite",
+    "Channel.decodeWrite",
+    "Channel.validate"
+  ]
+}
+
+const isShown = (module: string, { category, isInternal, kind, name }: Export): boolean => {
+  if (handles.has(`${module}.${name}`)) return true
+  if (isInternal || kind === "type" || category === "constants") return false
+  return kind === "const" || (category !== "models" && category !== "errors")
+}
+
+describe("public exports", () => {
+  const exports = [...codes].flatMap(([file, code]) => {
+    const module = basename(file, ".ts")
+    return exportsOf(code).filter((one) => isShown(module, one)).map((one) => ({
+      ...one,
+      file,
+      full: `${module}.${one.name}`
+    }))
+  })
+  const excepted = new Set(Object.values(shownOnPages).flat())
+
+  it("that do something have an example, or a page that uses them", () => {
+    assert.isAbove(exports.length, 80)
+    const without = exports.filter(({ full, hasExample }) => !hasExample && !excepted.has(full))
+    assert.deepStrictEqual(without.map(({ file, full, line }) => `${file}:${line} ${full}`), [])
+  })
+  it("that a page stands for have no example, and are used in its blocks", () => {
+    const lacking = new Set(exports.filter(({ hasExample }) => !hasExample).map(({ full }) => full))
+    assert.deepStrictEqual([...excepted].filter((full) => !lacking.has(full)), [])
+    const unused = Object.entries(shownOnPages).flatMap(([page, names]) => {
+      const words = new Set(ofPages.find(({ file }) => file === page)?.source.match(/\w+\.\w+/g))
+      return names.filter((full) => !words.has(full)).map((full) => `${page}: ${full}`)
+    })
+    assert.deepStrictEqual(unused, [])
+  })
 })
 
 describe("the pages", () => {

@@ -460,6 +460,27 @@ const vaults = (secrets: Secrets): (thread: string) => Vault => {
  *
  * @category constructors
  * @since 0.1.0
+ * @example
+ * ```ts
+ * import { Effect, Redacted, Schema } from "effect"
+ * import { Checkpointer, State, StateGraph } from "superstep"
+ * import * as EncryptedCheckpointer from "superstep/crypto/EncryptedCheckpointer"
+ *
+ * class Note extends State.make({ text: Schema.String }) {}
+ * const app = StateGraph.make("app", StateGraph.nodes(Note, { keep: ({ text }) => ({ text }) }), { start: "keep" })
+ *
+ * const newKey = () => Redacted.make(crypto.getRandomValues(new Uint8Array(EncryptedCheckpointer.keyBytes)))
+ *
+ * const program = Effect.gen(function*() {
+ *   const below = yield* Checkpointer.makeMemory
+ *   const saver = EncryptedCheckpointer.make(below, { keys: { "k-1": newKey() }, current: "k-1", ids: newKey() })
+ *   yield* Effect.provideService(app.thread("t").invoke({ text: "a secret" }), Checkpointer.Checkpointer, saver)
+ *   const stored = yield* below.list("t", "", {})
+ *   console.log(stored.map(({ data }) => data.includes("secret"))) // => [false, false, false]
+ * })
+ *
+ * await Effect.runPromise(program)
+ * ```
  */
 export const make = <const Id extends string>(
   saver: CheckpointerShape,
@@ -521,6 +542,23 @@ export const make = <const Id extends string>(
  *
  * @category layers
  * @since 0.1.0
+ * @example
+ * ```ts
+ * import { Effect, Layer, Redacted, Schema } from "effect"
+ * import { Checkpointer, State, StateGraph } from "superstep"
+ * import * as EncryptedCheckpointer from "superstep/crypto/EncryptedCheckpointer"
+ *
+ * class Note extends State.make({ text: Schema.String }) {}
+ * const app = StateGraph.make("app", StateGraph.nodes(Note, { keep: ({ text }) => ({ text }) }), { start: "keep" })
+ *
+ * const newKey = () => Redacted.make(crypto.getRandomValues(new Uint8Array(EncryptedCheckpointer.keyBytes)))
+ * const layer = EncryptedCheckpointer.layer({ keys: { "k-1": newKey() }, current: "k-1", ids: newKey() }).pipe(
+ *   Layer.provide(Checkpointer.layerMemory)
+ * )
+ *
+ * const both = Effect.andThen(app.thread("t").invoke({ text: "a secret" }), app.thread("t").state())
+ * console.log((await Effect.runPromise(both.pipe(Effect.provide(layer)))).values) // => { text: "a secret" }
+ * ```
  */
 export const layer = <const Id extends string>(
   options: EncryptionOptions<Id>

@@ -211,6 +211,25 @@ const makeCache = () => {
  *
  * @category constructors
  * @since 0.1.0
+ * @example
+ * ```ts
+ * import { MemorySaver } from "@langchain/langgraph-checkpoint"
+ * import { Effect, Schema } from "effect"
+ * import { Checkpointer, State, StateGraph } from "superstep"
+ * import * as SaverCheckpointer from "superstep/langgraph/SaverCheckpointer"
+ *
+ * class Count extends State.make({ total: Schema.Int }) {}
+ * const app = StateGraph.make("app", StateGraph.nodes(Count, { double: ({ total }) => ({ total: total * 2 }) }), {
+ *   start: "double"
+ * })
+ *
+ * const program = Effect.gen(function*() {
+ *   const saver = yield* SaverCheckpointer.make(new MemorySaver())
+ *   yield* Effect.provideService(app.thread("t").invoke({ total: 10 }), Checkpointer.Checkpointer, saver)
+ *   return yield* saver.threads
+ * })
+ * console.log(await Effect.runPromise(program)) // => ["t"]
+ * ```
  */
 export const make = Effect.fnUntraced(function*(saver: Saver) {
   yield* checkSaver(saver)
@@ -271,6 +290,22 @@ export const make = Effect.fnUntraced(function*(saver: Saver) {
  *
  * @category layers
  * @since 0.1.0
+ * @example
+ * ```ts
+ * import { MemorySaver } from "@langchain/langgraph-checkpoint"
+ * import { Effect, Schema } from "effect"
+ * import { State, StateGraph } from "superstep"
+ * import * as SaverCheckpointer from "superstep/langgraph/SaverCheckpointer"
+ *
+ * class Count extends State.make({ total: Schema.Int }) {}
+ * const app = StateGraph.make("app", StateGraph.nodes(Count, { double: ({ total }) => ({ total: total * 2 }) }), {
+ *   start: "double"
+ * })
+ *
+ * const layer = SaverCheckpointer.layer(new MemorySaver())
+ * const twice = Effect.andThen(app.thread("t").invoke({ total: 10 }), app.thread("t").invoke({}))
+ * console.log(await Effect.runPromise(twice.pipe(Effect.provide(layer)))) // => { total: 40 }
+ * ```
  */
 export const layer = (saver: Saver): Layer.Layer<Checkpointer, CheckpointError> =>
   Layer.effect(Checkpointer, make(saver))

@@ -317,6 +317,22 @@ export class SqlSaver extends BaseCheckpointSaver<Version> {
  *
  * @category constructors
  * @since 0.1.0
+ * @example
+ * ```ts
+ * import { emptyCheckpoint } from "@langchain/langgraph-checkpoint"
+ * import { ManagedRuntime } from "effect"
+ * import * as SqlSaver from "superstep/langgraph/SqlSaver"
+ * import * as SqliteClient from "superstep/sql/SqliteClient"
+ *
+ * const runtime = ManagedRuntime.make(SqliteClient.layer({ filename: ":memory:" }))
+ * const checkpointer = await runtime.runPromise(SqlSaver.make())
+ *
+ * // LangGraph calls it, as the `checkpointer` of a compiled graph.
+ * const config = { configurable: { thread_id: "t", checkpoint_ns: "" } }
+ * await checkpointer.put(config, emptyCheckpoint(), { source: "input", step: -1, parents: {} }, {})
+ * console.log((await checkpointer.getTuple(config))?.metadata?.source) // => "input"
+ * await runtime.dispose()
+ * ```
  */
 export const make = Effect.fnUntraced(function*(serde?: SerializerProtocol) {
   const sql = (yield* SqlClient).withoutTransforms()

@@ -573,6 +573,28 @@ const withReactivity = Effect.provideServiceEffect(Reactivity.Reactivity, Reacti
  *
  * @category constructors
  * @since 0.1.0
+ * @example
+ * ```ts
+ * import { Effect, Schema } from "effect"
+ * import { SqlClient } from "effect/sql"
+ * import { Checkpointer, State, StateGraph } from "superstep"
+ * import * as SqlCheckpointer from "superstep/sql/SqlCheckpointer"
+ * import * as SqliteClient from "superstep/sql/SqliteClient"
+ *
+ * class Count extends State.make({ total: Schema.Int }) {}
+ * const app = StateGraph.make("app", StateGraph.nodes(Count, { double: ({ total }) => ({ total: total * 2 }) }), {
+ *   start: "double"
+ * })
+ *
+ * const program = Effect.gen(function*() {
+ *   const saver = yield* SqlCheckpointer.make
+ *   yield* Effect.provideService(app.thread("t").invoke({ total: 10 }), Checkpointer.Checkpointer, saver)
+ *   const sql = yield* SqlClient.SqlClient
+ *   return yield* sql`SELECT count(*) FROM superstep_checkpoints`.values
+ * })
+ * console.log(await Effect.runPromise(program.pipe(Effect.provide(SqliteClient.layer({ filename: ":memory:" })))))
+ * // => [[3]]
+ * ```
  */
 export const make: Effect.Effect<CheckpointerShape, CheckpointError, SqlClient> = Effect.gen(function*() {
   const sql = (yield* SqlClient).withoutTransforms()
@@ -634,6 +656,24 @@ export const make: Effect.Effect<CheckpointerShape, CheckpointError, SqlClient> 
  *
  * @category layers
  * @since 0.1.0
+ * @example
+ * ```ts
+ * import { Effect, Layer, Schema } from "effect"
+ * import { State, StateGraph } from "superstep"
+ * import * as SqlCheckpointer from "superstep/sql/SqlCheckpointer"
+ * import * as SqliteClient from "superstep/sql/SqliteClient"
+ *
+ * class Count extends State.make({ total: Schema.Int }) {}
+ * const app = StateGraph.make("app", StateGraph.nodes(Count, { double: ({ total }) => ({ total: total * 2 }) }), {
+ *   start: "double"
+ * })
+ *
+ * // Any `SqlClient` of SQLite or Postgres, such as `PgClient.layer` of `@effect/sql-pg`.
+ * const layer = SqlCheckpointer.layer.pipe(Layer.provide(SqliteClient.layer({ filename: ":memory:" })))
+ *
+ * console.log(await Effect.runPromise(app.thread("t").invoke({ total: 10 }).pipe(Effect.provide(layer))))
+ * // => { total: 20 }
+ * ```
  */
 export const layer: Layer.Layer<Checkpointer, CheckpointError, SqlClient> = Layer.effect(Checkpointer, make)
 
@@ -671,6 +711,21 @@ const inspect = Effect.fnUntraced(function*(filename: string) {
  *
  * @category layers
  * @since 0.1.0
+ * @example
+ * ```ts
+ * import { Effect, Schema } from "effect"
+ * import { State, StateGraph } from "superstep"
+ * import * as SqlCheckpointer from "superstep/sql/SqlCheckpointer"
+ *
+ * class Count extends State.make({ total: Schema.Int }) {}
+ * const app = StateGraph.make("app", StateGraph.nodes(Count, { double: ({ total }) => ({ total: total * 2 }) }), {
+ *   start: "double"
+ * })
+ *
+ * const layer = SqlCheckpointer.layerSqlite({ filename: ":memory:" }) // or a path
+ * console.log(await Effect.runPromise(app.thread("t").invoke({ total: 10 }).pipe(Effect.provide(layer))))
+ * // => { total: 20 }
+ * ```
  */
 export const layerSqlite = (options: SqliteOptions): Layer.Layer<Checkpointer, CheckpointError> =>
   Layer.effect(

@@ -344,6 +344,19 @@ const connectionOf = (db: DatabaseSync, cacheSize: number): Connection => {
  *
  * @category constructors
  * @since 0.1.0
+ * @example
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Reactivity } from "effect/reactivity"
+ * import * as SqliteClient from "superstep/sql/SqliteClient"
+ *
+ * const program = Effect.gen(function*() {
+ *   const sql = yield* SqliteClient.make({ filename: ":memory:" })
+ *   return yield* sql`SELECT 1 + 1 AS two`.values
+ * })
+ *
+ * console.log(await Effect.runPromise(program.pipe(Effect.scoped, Effect.provide(Reactivity.layer)))) // => [[2]]
+ * ```
  */
 export const make: (
   config: SqliteConfig
@@ -380,6 +393,25 @@ export const make: (
  *
  * @category layers
  * @since 0.1.0
+ * @example
+ * ```ts
+ * import { Effect } from "effect"
+ * import { SqlClient } from "effect/sql"
+ * import * as SqliteClient from "superstep/sql/SqliteClient"
+ *
+ * const program = Effect.gen(function*() {
+ *   const sql = yield* SqlClient.SqlClient
+ *   yield* sql`CREATE TABLE numbers (n INTEGER)`
+ *   yield* Effect.ignore(
+ *     sql.withTransaction(Effect.andThen(sql`INSERT INTO numbers VALUES (1)`, Effect.fail("rolled back")))
+ *   )
+ *   yield* sql`INSERT INTO numbers VALUES (${2})`
+ *   return yield* sql`SELECT n FROM numbers`.values
+ * })
+ *
+ * const layer = SqliteClient.layer({ filename: ":memory:" })
+ * console.log(await Effect.runPromise(program.pipe(Effect.provide(layer)))) // => [[2]]
+ * ```
  */
 export const layer = (config: SqliteConfig): Layer.Layer<SqlClient.SqlClient, SqlError> =>
   Layer.effect(SqlClient.SqlClient, make(config)).pipe(Layer.provide(Reactivity.layer))

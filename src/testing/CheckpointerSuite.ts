@@ -64,6 +64,17 @@ export type Case = Rows.Case
  *
  * @category cases
  * @since 0.1.0
+ * @example
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Checkpointer } from "superstep"
+ * import * as CheckpointerSuite from "superstep/testing/CheckpointerSuite"
+ *
+ * const limits = CheckpointerSuite.cases.filter(({ name }) => name === "a limit is kept")
+ * console.log(limits.map(({ group }) => group)) // => ["list"]
+ *
+ * await Effect.runPromise(limits[0]!.effect.pipe(Effect.provide(Checkpointer.layerMemory)))
+ * ```
  */
 export const cases: ReadonlyArray<Case> = [...reading, ...writing, ...living, ...moving, ...crowds]
 
@@ -73,6 +84,26 @@ export const cases: ReadonlyArray<Case> = [...reading, ...writing, ...living, ..
  *
  * @category cases
  * @since 0.1.0
+ * @example
+ * ```ts
+ * import { Effect, Layer } from "effect"
+ * import { Checkpointer, GraphError } from "superstep"
+ * import * as CheckpointerSuite from "superstep/testing/CheckpointerSuite"
+ *
+ * // Storage that outlives the saver, and a saver that has one operation: others run each of theirs through `around`.
+ * const faulty: CheckpointerSuite.Faulty = (around) =>
+ *   Effect.map(Checkpointer.makeMemory, (storage) =>
+ *     Layer.succeed(Checkpointer.Checkpointer, {
+ *       ...storage,
+ *       commit: (thread, commit) =>
+ *         around(storage.commit(thread, commit)).pipe(Effect.catchTag("Fault", ({ message }) =>
+ *           Effect.fail(new GraphError.CheckpointError({ reason: "Storage", thread, detail: message }))))
+ *     }))
+ *
+ * const [crash] = CheckpointerSuite.crashCases(faulty)
+ * console.log(crash!.name) // => "a first commit: all or nothing, if its storage fails at any point"
+ * await Effect.runPromise(crash!.effect.pipe(Effect.provide(Checkpointer.layerMemory)))
+ * ```
  */
 export const crashCases: <E>(faulty: Faulty<E>) => ReadonlyArray<Case> = crashes
 
@@ -106,6 +137,18 @@ const failing = (name: string, run: Effect.Effect<void, unknown>): Effect.Effect
  *
  * @category registration
  * @since 0.1.0
+ * @example
+ * ```ts
+ * import { Checkpointer } from "superstep"
+ * import * as CheckpointerSuite from "superstep/testing/CheckpointerSuite"
+ *
+ * // `it` of vitest or `test` of node:test stand here otherwise.
+ * const tests = new Map<string, () => Promise<void>>()
+ * CheckpointerSuite.register((name, run) => void tests.set(name, run), { layer: Checkpointer.layerMemory })
+ *
+ * console.log(tests.size === CheckpointerSuite.cases.length) // => true
+ * await tests.get("list: a limit is kept")!()
+ * ```
  */
 export const register = <E>(
   test: (name: string, run: () => Promise<void>) => void,
