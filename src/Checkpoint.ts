@@ -240,3 +240,49 @@ export interface Snapshot<out Values, out Asked = PendingRequest> {
   /** By node that ever ran: the newest version there was then. */
   readonly versionsSeen: Readonly<Record<string, number>>
 }
+
+/**
+ * Where what is stored does not follow from what stands before it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Divergence {
+  /** The path of the graph, from the root. */
+  readonly path: ReadonlyArray<string>
+  readonly checkpoint: string
+  /** The channel that holds something else; none where the difference is in no channel. */
+  readonly channel: string | undefined
+  readonly detail: string
+}
+
+/**
+ * What verifying a thread came to.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Verification {
+  /** How many checkpoints were read, of the graph and of those inside it. */
+  readonly checkpoints: number
+  /** How many of them were folded anew, from the checkpoint before and the results that stand beside it. */
+  readonly refolded: number
+  /** The first that is something else; none if all are as they should be. */
+  readonly divergence: Divergence | undefined
+}
+
+/**
+ * A thread as `Thread.list` shows it: where its current branch stands.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ListedThread {
+  readonly id: string
+  readonly checkpoint: string
+  readonly branch: number
+  readonly step: number
+  readonly source: Source
+  readonly createdMillis: number
+  readonly metadata: Readonly<Record<string, Schema.Json>>
+}

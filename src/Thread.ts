@@ -4,12 +4,13 @@
  *
  * @since 0.1.0
  */
+import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import type * as JsonPatch from "effect/JsonPatch"
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import type { Snapshot } from "./Checkpoint.ts"
+import type { ListedThread, Snapshot, Verification } from "./Checkpoint.ts"
 import { Checkpointer } from "./Checkpointer.ts"
 import * as Command from "./Command.ts"
 import type * as Event from "./Event.ts"
@@ -30,19 +31,24 @@ import type {
 } from "./GraphError.ts"
 import type { INPUT_NODE, Program } from "./internal/engine/program.ts"
 import { listOf } from "./internal/list.ts"
+import { copy, prune } from "./internal/runtime/copy.ts"
 import { diff } from "./internal/runtime/diff.ts"
 import { forkInside } from "./internal/runtime/inside.ts"
 import { type At, history, type HistoryFilter, locate, snapshot } from "./internal/runtime/inspect.ts"
+import { list as listThreads } from "./internal/runtime/list.ts"
 import {
   atOptions,
   checkpointOptions,
   continueOptions,
+  copyOptions,
   diffOptions,
   forkOptions,
   historyOptions,
   invokeOptions,
   keyOptions,
+  listOptions,
   pathOptions,
+  pruneOptions,
   readable,
   resumeOptions,
   type RunSaid,
@@ -61,6 +67,7 @@ import { eventStream } from "./internal/runtime/stream.ts"
 import type { Erased } from "./internal/runtime/task.ts"
 import { type Begin, checkThread, runThread, type ThreadOptions } from "./internal/runtime/thread.ts"
 import { fork, type Update, update } from "./internal/runtime/update.ts"
+import { verify } from "./internal/runtime/verify.ts"
 import type { AnyRequest, GraphInterrupt, PendingFor, Reply, ReplyFor } from "./Interrupt.ts"
 import type * as Node from "./Node.ts"
 import type * as Policy from "./Policy.ts"
@@ -323,7 +330,48 @@ export interface Thread<in out S extends State.Any, in out O, out E, out R, in o
    */
   readonly at: (path: ReadonlyArray<string>, called?: CalledGraph) => Part
   /** Removes everything that is stored of the thread. */
+  /** Stores the thread under another id too, with its branches, its history and the graphs inside. Each goes its own way then. */
+  readonly copy: (to: string) => Effect.Effect<
+    void,
+    CheckpointError | UnknownThread | ThreadConflict | InvalidArgument,
+    Checkpointer
+  >
+  /**
+   * Removes checkpoints that nothing needs; gives how many. The heads of all branches stay, the `last` ones (none by default), those made
+   * `since` a time, those named, and all that these are read from.
+   */
+  readonly prune: (keep: PruneOptions) => Effect.Effect<number, ForkError, Checkpointer>
+  /** Reads all of the thread, and folds anew what follows from stored results: no node runs. Fails where something is damaged. */
+  readonly verify: Effect.Effect<Verification, HistoryError, Checkpointer>
   readonly delete: Effect.Effect<void, CheckpointError | InvalidArgument, Checkpointer>
+}
+
+/**
+ * Which checkpoints `prune` keeps, besides the heads of all branches.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface PruneOptions {
+  /** So many of the newest. */
+  readonly last?: number
+  /** Those made then or later. */
+  readonly since?: DateTime.Utc
+  readonly checkpoints?: ReadonlyArray<string>
+}
+
+/**
+ * Which threads to list.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ListOptions {
+  /** Those that began after this one. */
+  readonly after?: string
+  readonly limit?: number
+  /** Those whose current checkpoint has these keys, with these values. */
+  readonly metadata?: Readonly<Record<string, Schema.Json>>
 }
 
 /**
@@ -532,6 +580,46 @@ export const make = (program: Program, id: string): Thread<any, any, any, any, a
           ({ called, path }) => ({ path, called: called?.["~program"] })
         ))
     }),
+    copy: (to: unknown) => telling(() => told(copyOptions, { to }), (said) => copy(id, said.to)),
+    prune: (keep: unknown) =>
+      telling(
+        () => told(pruneOptions, keep),
+        ({ checkpoints = [], last = 0, since }) =>
+          prune(id, { last, since: since === undefined ? undefined : DateTime.toEpochMillis(since), checkpoints })
+      ),
+    verify: verify(program, id),
     delete: Effect.andThen(checkThread(id), Effect.flatMap(Checkpointer, (saver) => saver.deleteThread(id)))
   } as any
 }
+
+/**
+ * Threads in the order in which they began, with where their current branch stands. The limit counts what the filter leaves.
+ *
+ * @category reading
+ * @since 0.1.0
+ * @example
+ * ```ts
+ * import { Effect, Schema } from "effect"
+ * import { Checkpointer, State, StateGraph, Thread } from "superstep"
+ *
+ * class Count extends State.make({ total: Schema.Int }) {}
+ * const app = StateGraph.make("app", StateGraph.nodes(Count, { double: ({ total }) => ({ total: total * 2 }) }), {
+ *   start: "double"
+ * })
+ *
+ * const program = Effect.gen(function*() {
+ *   for (const user of ["ada", "bob"]) yield* app.thread(`app/${user}`).invoke({ total: 1 }, { metadata: { user } })
+ *   console.log((yield* Thread.list({ metadata: { user: "bob" } })).map(({ id, step }) => [id, step])) // => [["app/bob", 1]]
+ * })
+ *
+ * await Effect.runPromise(program.pipe(Effect.provide(Checkpointer.layerMemory)))
+ * ```
+ */
+export const list = (
+  options?: ListOptions
+): Effect.Effect<ReadonlyArray<ListedThread>, CheckpointError | InvalidArgument, Checkpointer> =>
+  telling(() => told(listOptions, options), listThreads) as Effect.Effect<
+    ReadonlyArray<ListedThread>,
+    CheckpointError | InvalidArgument,
+    Checkpointer
+  >

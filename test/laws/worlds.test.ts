@@ -156,7 +156,31 @@ const agree = Effect.fnUntraced(function*({ log, random, spec }: Case) {
     log.push(`${JSON.stringify(operation)}, mixed: ${used.at(-1)}`)
     for (const [index, { name }] of worlds.entries()) assert.deepStrictEqual(shown[index], shown[0], name)
   }
+  const last = below(random, 4)
+  for (const { name, thread } of worlds) yield* staysTheSame(thread, name, last)
   return true
+})
+
+const stored = (history: ReadonlyArray<Seen>): ReadonlyArray<unknown> =>
+  history.map(({ checkpoint, next, requests, tasks, values }) => ({ checkpoint, next, requests, tasks, values }))
+
+/** A thread is what its results fold to; a copy is the same; and a pruning changes nothing of what it leaves. */
+const staysTheSame = Effect.fnUntraced(function*(thread: WorldThread, name: string, last: number) {
+  const before = yield* Effect.option(thread.history())
+  // A thread that never ran, or whose waiting Command no longer folds.
+  if (Option.isNone(before)) return
+  assert.strictEqual((yield* thread.verify).divergence, undefined, name)
+  const head = yield* Effect.option(thread.state())
+  yield* thread.prune({ last })
+  const after = yield* thread.history()
+  const left = new Set(after.map(({ checkpoint }) => checkpoint))
+  assert.deepStrictEqual(stored(after), stored(before.value.filter(({ checkpoint }) => left.has(checkpoint))), name)
+  assert.deepStrictEqual(
+    Option.map(yield* Effect.option(thread.state()), shownState),
+    Option.map(head, shownState),
+    name
+  )
+  assert.strictEqual((yield* thread.verify).divergence, undefined, name)
 })
 
 holds(

@@ -40,3 +40,27 @@ export const within = (namespace: string, segment: string): string =>
 /** The segments of a namespace, from the root. */
 export const segmentsOf = (namespace: string): ReadonlyArray<string> =>
   isRoot(namespace) ? [] : namespace.split(between)
+
+/** The namespace around another. */
+export const aroundOf = (namespace: string): string => segmentsOf(namespace).slice(0, -1).join(between)
+
+/** Which task of which checkpoint holds a graph. */
+export type Inside = readonly [checkpoint: string, task: string]
+
+/** Names the head of a graph that runs inside a task; the root's has no name. */
+export const placeKey = (inside: Inside | undefined, namespace: string): string =>
+  inside === undefined ? "" : JSON.stringify([...inside, namespace])
+
+/** What a name of a head says: the checkpoint whose task holds the graph, and the graph's namespace. */
+export const readPlace = (
+  place: string
+): { readonly checkpoint: string; readonly namespace: string } | undefined => {
+  try {
+    const parts: unknown = JSON.parse(place)
+    return Array.isArray(parts) && parts.length === 3 && parts.every((part) => typeof part === "string")
+      ? { checkpoint: parts[0] as string, namespace: parts[2] as string }
+      : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -21,6 +21,7 @@ import {
   type CheckpointData,
   type Fault,
   fault,
+  type Graphs,
   isHandedUp,
   type Place,
   rowOverhead,
@@ -350,7 +351,8 @@ class Rebuild {
   }
 }
 
-const dataOf = (row: CheckpointRow): Result.Result<CheckpointData, Fault> =>
+/** What a stored checkpoint says. */
+export const dataOf = (row: CheckpointRow): Result.Result<CheckpointData, Fault> =>
   row.format > format
     ? fault("Format", undefined, `it has format ${row.format}; this version reads up to ${format}`)
     : shapedCheckpoint(besideCheckpoint(row), row.data)
@@ -373,6 +375,29 @@ const rebuild = (
     }
     return Result.map(done, () => out)
   })
+
+/** Where a checkpoint says that graphs inside its finished tasks have come to. */
+export const graphsAt = (row: CheckpointRow): Result.Result<Graphs, Fault> =>
+  Result.map(dataOf(row), ({ graphs = [] }) => graphs)
+
+/** Where a task says that graphs inside it have come to. */
+export const graphsIn = (row: TaskRow): Result.Result<Graphs, Fault> => {
+  const shaped = row.status === "done" ? shapedDone : row.status === "paused" ? shapedPaused : shapedFailed
+  return Result.map(
+    shaped(besideTask(row), row.data) as Result.Result<{ readonly graphs?: Graphs }, Fault>,
+    ({ graphs = [] }) => graphs
+  )
+}
+
+/** What tasks have come to beside a checkpoint that `by` has stored. */
+export const recordsAt = (
+  program: Program,
+  by: StoredBy | undefined,
+  rows: ReadonlyArray<TaskRow>
+): Result.Result<ReadonlyMap<string, TaskRecord>, Fault> => {
+  const reading = new Reading(program, by)
+  return Result.flatMap(decodeRecords(reading, rows), (records) => settled(reading, records))
+}
 
 const decodeRecords = (
   reading: Reading,

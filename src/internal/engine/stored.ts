@@ -130,7 +130,7 @@ export interface CheckpointData {
   readonly graphs?: Graphs
   readonly up?: ReadonlyArray<StoredWrite>
   readonly origin?: string
-  /** Of a change: how many finished rows beside the parent it follows from. */
+  /** How many finished rows beside the parent it follows from, if it follows from them alone. */
   readonly tasks?: number
 }
 
@@ -403,6 +403,15 @@ const isDue = (program: Program, chain: Chain): boolean => {
   return false
 }
 
+/** What a checkpoint says, stored as a keyframe or as a change since the one before. */
+export const dataFor = (
+  program: Program,
+  before: Place | undefined,
+  after: Place,
+  following: Following
+): Result.Result<CheckpointData, Fault> =>
+  before === undefined ? keyframeData(program, after) : changeData(program, before, after, following)
+
 /** What a checkpoint follows from. */
 export interface Following {
   /** How long the rows of the finished tasks are, and how many there are. */
@@ -410,6 +419,9 @@ export interface Following {
   readonly finished: number
   readonly isInput: boolean
 }
+
+/** Of a state that is stored whole, from wherever it came. */
+export const wholeState: Following = { writesLength: 0, finished: 0, isInput: false }
 
 export interface EncodedCheckpoint {
   readonly isKeyframe: boolean
@@ -447,7 +459,11 @@ export const encodeCheckpoint = (
       }))
     }
   }
-  const encoded = Result.flatMap(keyframeData(program, after), stringify)
+  const follows = before?.id === undefined ? {} : { tasks: following.finished }
+  const encoded = Result.flatMap(
+    Result.map(keyframeData(program, after), (data) => ({ ...data, ...follows })),
+    stringify
+  )
   return Result.map(encoded, (data) => ({
     isKeyframe: true,
     data,

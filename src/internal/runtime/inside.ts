@@ -9,19 +9,10 @@ import * as Result from "effect/Result"
 import type { Move } from "../../Checkpoint.ts"
 import { Checkpointer } from "../../Checkpointer.ts"
 import { UnknownCheckpoint, UnknownThread } from "../../GraphError.ts"
-import { nodeOf, ROOT, within } from "../engine/namespace.ts"
+import { type Inside, nodeOf, ROOT, within } from "../engine/namespace.ts"
 import type { Program } from "../engine/program.ts"
 import type { Place } from "../engine/stored.ts"
-import {
-  type Inside,
-  load,
-  metadataOf,
-  type ReadError,
-  Session,
-  type StoredMetadata,
-  type ThreadRun,
-  whole
-} from "./session.ts"
+import { load, metadataOf, type ReadError, Session, type StoredMetadata, type ThreadRun, whole } from "./session.ts"
 import type { Erased } from "./task.ts"
 import { threadRun } from "./thread.ts"
 

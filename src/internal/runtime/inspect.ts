@@ -9,13 +9,13 @@ import { UnknownCheckpoint, UnknownThread } from "../../GraphError.ts"
 import { canonical } from "../canonical.ts"
 import { applyWrites } from "../engine/apply.ts"
 import { type Checkpoint, setKey, values } from "../engine/checkpoint.ts"
-import { nodeOf, ROOT, segmentsOf, taskOf, within } from "../engine/namespace.ts"
+import { type Inside, nodeOf, placeKey, ROOT, segmentsOf, taskOf, within } from "../engine/namespace.ts"
 import { plan, type Task } from "../engine/plan.ts"
 import type { Program } from "../engine/program.ts"
 import type { Place, TaskRecord } from "../engine/stored.ts"
 import { withInputRecords } from "./loop.ts"
 import { decodeRequest, showRequest } from "./requests.ts"
-import { checkMetadata, type Inside, load, metadataOf, placeKey } from "./session.ts"
+import { checkMetadata, load, metadataOf } from "./session.ts"
 import type { Erased } from "./task.ts"
 import { open } from "./thread.ts"
 
@@ -255,15 +255,19 @@ export interface HistoryFilter {
   readonly metadata?: Readonly<Record<string, Schema.Json>> | undefined
 }
 
-const fits = (row: CheckpointRow, { branch, metadata, source, step }: HistoryFilter): boolean => {
-  if (source !== undefined && row.source !== source) return false
-  if (step !== undefined && row.step !== step) return false
-  if (branch !== undefined && row.branch !== branch) return false
-  if (metadata === undefined) return true
+/** Whether the metadata of a row have some keys, with these values. */
+export const hasMetadata = (row: CheckpointRow, metadata: Readonly<Record<string, Schema.Json>>): boolean => {
   const { user } = metadataOf(row)
   return Object.keys(metadata).every((key) =>
     Object.hasOwn(user, key) && canonical(user[key]!) === canonical(metadata[key]!)
   )
+}
+
+const fits = (row: CheckpointRow, { branch, metadata, source, step }: HistoryFilter): boolean => {
+  if (source !== undefined && row.source !== source) return false
+  if (step !== undefined && row.step !== step) return false
+  if (branch !== undefined && row.branch !== branch) return false
+  return metadata === undefined || hasMetadata(row, metadata)
 }
 
 const isFiltered = ({ branch, metadata, source, step }: HistoryFilter): boolean =>

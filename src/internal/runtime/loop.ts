@@ -27,24 +27,14 @@ import { canonical } from "../canonical.ts"
 import { applyWrites, type TaskWrites } from "../engine/apply.ts"
 import { type Checkpoint, initial, values } from "../engine/checkpoint.ts"
 import { hash } from "../engine/hash.ts"
-import { isRoot, segmentOf, within } from "../engine/namespace.ts"
+import { type Inside, isRoot, placeKey, segmentOf, within } from "../engine/namespace.ts"
 import { INPUT_TASK, isInputTask, plan, type Task } from "../engine/plan.ts"
 import { INPUT_NODE, type Program } from "../engine/program.ts"
 import { emptyPlace, encodeWrites, type Graphs, handedUp, type Place, type TaskRecord } from "../engine/stored.ts"
 import { inputWrites, updateOf, type Write } from "../engine/writes.ts"
 import { itemsOf } from "../growing.ts"
 import { offerTraced, wants } from "./events.ts"
-import {
-  type Inside,
-  isAlive,
-  isFault,
-  load,
-  placeKey,
-  type ReadError,
-  Session,
-  type ThreadRun,
-  whole
-} from "./session.ts"
+import { isAlive, isFault, load, type ReadError, Session, type ThreadRun, whole } from "./session.ts"
 import { announce, askedOf, execute, failureOf, type Outcomes, recordOf, report } from "./superstep.ts"
 import {
   type Erased,

@@ -144,6 +144,13 @@ export const historyOptions = Schema.Struct({
   branch: integer,
   metadata: record
 })
+export const copyOptions = Schema.Struct({ to: Schema.String })
+export const pruneOptions = Schema.Struct({
+  last: whole(0),
+  since: Schema.optional(Schema.DateTimeUtc),
+  checkpoints: Schema.optional(Schema.Array(Schema.String))
+})
+export const listOptions = Schema.Struct({ after: text, limit: whole(0), metadata: record })
 export const atOptions = Schema.Struct({
   path: Schema.Array(Schema.String),
   called: optional<{ readonly "~program": Program }>(

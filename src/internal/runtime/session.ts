@@ -15,6 +15,7 @@ import type { CheckpointerShape } from "../../Checkpointer.ts"
 import { CheckpointError, GraphChanged, ThreadConflict, type ThreadDeleted } from "../../GraphError.ts"
 import { type Checkpoint, readBack } from "../engine/checkpoint.ts"
 import { hash, hashAll } from "../engine/hash.ts"
+import { type Inside, placeKey } from "../engine/namespace.ts"
 import type { Program } from "../engine/program.ts"
 import { decodeCheckpoint, decodeTask } from "../engine/restored.ts"
 import {
@@ -26,7 +27,8 @@ import {
   handedUp,
   noChain,
   type Place,
-  type TaskRecord
+  type TaskRecord,
+  wholeState
 } from "../engine/stored.ts"
 import type { Write } from "../engine/writes.ts"
 import { growing, grown } from "../growing.ts"
@@ -50,9 +52,6 @@ export interface StoredMetadata {
   /** Of a graph inside a task: the checkpoint that the task started from, and the task. */
   readonly inside?: Inside
 }
-
-/** Which task of which checkpoint holds a graph. */
-export type Inside = readonly [checkpoint: string, task: string]
 
 const isMetadata = Schema.is(Schema.Struct({
   start: Schema.NullOr(Schema.String),
@@ -190,10 +189,6 @@ export const toError = (thread: string, checkpoint: string | undefined) => (faul
   fault.reason === "Graph"
     ? new GraphChanged({ thread, checkpoint, graph: fault.graph, differences: fault.differences })
     : new CheckpointError({ reason: fault.reason, thread, channel: fault.channel, checkpoint, detail: fault.detail })
-
-/** Names the head of a graph that runs inside a task; the root's has no name. */
-export const placeKey = (inside: Inside | undefined, namespace: string): string =>
-  inside === undefined ? "" : JSON.stringify([...inside, namespace])
 
 /** Reads a checkpoint of a thread. */
 export const load = (
@@ -345,9 +340,6 @@ export class Unstored {
     return Effect.andThen(stored, rows)
   }
 }
-
-/** Of a state that is stored whole, from wherever it came. */
-export const wholeState = { writesLength: 0, finished: 0, isInput: false }
 
 const standingAt = (namespace: string, id: string): string => `${id} ${namespace}`
 

@@ -12,25 +12,14 @@ import { AmbiguousUpdate, type GraphChanged, InvalidUpdate, UnknownCheckpoint, U
 import { applyWrites, type TaskWrites } from "../engine/apply.ts"
 import type { Checkpoint } from "../engine/checkpoint.ts"
 import { emptyCell } from "../engine/fold.ts"
-import { isRoot, within } from "../engine/namespace.ts"
+import { isRoot, placeKey, within } from "../engine/namespace.ts"
 import { plan, sendIndex, type Task } from "../engine/plan.ts"
 import { INPUT_NODE, type NodeProgram, type Program } from "../engine/program.ts"
-import { encodeCheckpoint, handedUp, type Place, type TaskRecord } from "../engine/stored.ts"
+import { encodeCheckpoint, handedUp, type Place, type TaskRecord, wholeState } from "../engine/stored.ts"
 import { inputWrites, type Write, writesOf } from "../engine/writes.ts"
 import { type At, locate, type Located } from "./inspect.ts"
 import { withInputRecords } from "./loop.ts"
-import {
-  load,
-  metadataOf,
-  placeKey,
-  type ReadError,
-  Session,
-  type Step,
-  type ThreadRun,
-  toError,
-  whole,
-  wholeState
-} from "./session.ts"
+import { load, metadataOf, type ReadError, Session, type Step, type ThreadRun, toError, whole } from "./session.ts"
 import type { Erased } from "./task.ts"
 import { open, type Opened, threadRun } from "./thread.ts"
 

@@ -1,0 +1,242 @@
+/** Whether what is stored of a thread is what its results fold to. Nothing runs. */
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import type { CheckpointRow, Divergence, TaskRow, Verification } from "../../Checkpoint.ts"
+import { canonical } from "../canonical.ts"
+import { applyWrites, type TaskWrites } from "../engine/apply.ts"
+import type { Checkpoint } from "../engine/checkpoint.ts"
+import { nodeOf, segmentsOf } from "../engine/namespace.ts"
+import { INPUT_TASK, isInputTask, plan } from "../engine/plan.ts"
+import { INPUT_NODE, type Program } from "../engine/program.ts"
+import { dataOf, decodeCheckpoint, graphsIn, recordsAt } from "../engine/restored.ts"
+import {
+  type CheckpointData,
+  dataFor,
+  handedUp,
+  type Place,
+  storedBy,
+  type TaskRecord,
+  wholeState
+} from "../engine/stored.ts"
+import { growing, grown } from "../growing.ts"
+import { dumped } from "./copy.ts"
+import { withInputRecords } from "./loop.ts"
+import { toError } from "./session.ts"
+import type { Erased } from "./task.ts"
+
+/** The program of a namespace; none for a graph that a node calls, which nothing stored tells. */
+const programAt = (program: Program, namespace: string): Program | undefined => {
+  let at: Program | undefined = program
+  for (const segment of segmentsOf(namespace)) {
+    const body: Program["nodes"][number]["body"] | undefined = segment.includes("~") || at === undefined
+      ? undefined
+      : at.nodes[at.nodeNumber.get(nodeOf(segment)) ?? -1]?.body
+    at = body?._tag === "Graph" ? body.program : undefined
+  }
+  return at
+}
+
+/** Tasks whose results a checkpoint follows from, in task order. */
+interface Done {
+  readonly writes: ReadonlyArray<TaskWrites>
+  readonly records: ReadonlyArray<TaskRecord & { readonly status: "done" }>
+}
+
+const inputOf = (
+  program: Program,
+  { checkpoint, records }: Place,
+  never: TaskWrites
+): Result.Result<Checkpoint, unknown> => {
+  const record = records.get(INPUT_TASK)
+  const writes = record?.status === "done" ? record.writes : []
+  return applyWrites(program, checkpoint, [{ id: INPUT_TASK, name: INPUT_NODE, woken: undefined, writes }, never], {
+    isSuperstep: false,
+    isInput: true,
+    step: checkpoint.step + 1
+  })
+}
+
+const doneAt = (program: Program, base: Checkpoint, records: Place["records"]): Done => {
+  const done = plan(program, base).flatMap((task) => {
+    const record = records.get(task.id)
+    return record?.status === "done" ? [{ task, record }] : []
+  })
+  const inputs = [...records].flatMap(([id, record]) => record.status === "done" && isInputTask(id) ? [record] : [])
+  return {
+    writes: done.map(({ record, task: { id, kind, node } }) => ({
+      id,
+      name: node.name,
+      woken: kind === "pull" ? node : undefined,
+      writes: record.writes
+    })),
+    records: [...inputs, ...done.map(({ record }) => record)]
+  }
+}
+
+/** Writes that are never stored, as far as a checkpoint tells that there were some. */
+const unstored = (program: Program, before: Place, data: CheckpointData): TaskWrites => ({
+  id: "unstored",
+  name: INPUT_NODE,
+  woken: undefined,
+  writes: data.versions.flatMap(([name, version]) => {
+    const channel = program.channelNumber.get(name)
+    const isNew = channel !== undefined && program.channels[channel]!.rule._tag === "UntrackedValue" &&
+      version !== before.checkpoint.versions[channel]
+    return isNew ? [{ channel, value: null }] : []
+  })
+})
+
+/** Where the graph stands after an input, or after the superstep whose results stand beside a checkpoint. */
+const refolded = (
+  program: Program,
+  before: Place,
+  { id, source }: CheckpointRow,
+  data: CheckpointData
+): Result.Result<Place, unknown> => {
+  const never = unstored(program, before, data)
+  if (source === "input") {
+    return Result.map(
+      inputOf(program, before, never),
+      (checkpoint) => ({ ...before, id, checkpoint, records: new Map(), up: growing([]) })
+    )
+  }
+  return Result.flatMap(withInputRecords(program, before), (base) => {
+    const { records, writes } = doneAt(program, base, before.records)
+    const folded = applyWrites(program, base, [...writes, never], {
+      isSuperstep: true,
+      step: before.checkpoint.step + 1
+    })
+    return Result.map(folded, (checkpoint): Place => ({
+      ...before,
+      id,
+      checkpoint,
+      records: new Map(),
+      graphs: new Map([...before.graphs, ...records.flatMap(({ graphs }) => graphs)]),
+      up: before.origin === "" ? before.up : grown(before.up, handedUp(program, writes))
+    }))
+  })
+}
+
+const parts = ["version", "versions", "seen", "cells", "cleared", "folded", "graphs", "up"] as const
+
+/** The first of what a checkpoint says that is not what it should say; none if all is. */
+const differenceOf = (
+  is: CheckpointData,
+  should: CheckpointData
+): Omit<Divergence, "path" | "checkpoint"> | undefined => {
+  const text = (value: unknown): string => canonical((value ?? null) as never)
+  const part = parts.find((one) => text(is[one]) !== text(should[one]))
+  if (part === undefined) return undefined
+  const named = (list: CheckpointData["cells"]) => new Map(list.map(([name, json]) => [name, text(json)]))
+  const [one, other] = [named(is.cells), named(should.cells)]
+  const channel = [...new Set([...one.keys(), ...other.keys()])].find((name) => one.get(name) !== other.get(name))
+  return { channel, detail: `its ${part} are not what the results before it fold to` }
+}
+
+interface Checked {
+  readonly place: Place
+  readonly isRefolded: boolean
+  readonly wrong?: Omit<Divergence, "path" | "checkpoint"> | undefined
+}
+
+/** Goes through the checkpoints of one namespace, in the order in which they were stored. */
+class Verifier {
+  readonly #thread: string
+  readonly #rows: ReadonlyMap<string, CheckpointRow>
+  readonly #tasks: ReadonlyMap<string, ReadonlyArray<TaskRow>>
+  /** Where the graph stood at checkpoints that others follow. */
+  readonly #places = new Map<string, Place>()
+  /** By checkpoint: how many follow it that have not been looked at. */
+  readonly #followers = new Map<string, number>()
+
+  constructor(thread: string, rows: ReadonlyArray<CheckpointRow>, tasks: ReadonlyArray<TaskRow>) {
+    this.#thread = thread
+    this.#rows = new Map(rows.map((row) => [row.id, row]))
+    this.#tasks = Map.groupBy(tasks, ({ checkpoint }) => checkpoint)
+    for (const { parent } of rows) {
+      if (parent !== undefined) this.#followers.set(parent, (this.#followers.get(parent) ?? 0) + 1)
+    }
+  }
+
+  /** Fails where a row is damaged. */
+  sealed(row: CheckpointRow): Result.Result<unknown, unknown> {
+    const tasks = (this.#tasks.get(row.id) ?? []).map((task) => graphsIn(task))
+    return Result.mapError(Result.andThen(dataOf(row), Result.all(tasks)), toError(this.#thread, row.id))
+  }
+
+  check(program: Program, row: CheckpointRow): Result.Result<Checked, unknown> {
+    const checked = Result.flatMap(Result.mapError(dataOf(row), toError(this.#thread, row.id)), (data) => {
+      const before = row.parent === undefined ? undefined : this.#places.get(row.parent)
+      const follows = before !== undefined && data.tasks !== undefined &&
+        (data.graph ?? before.chain.by?.graph) === program.fingerprint
+      return follows ? this.#refold(program, row, data, before) : this.#read(program, row)
+    })
+    if (Result.isSuccess(checked) && this.#followers.has(row.id)) this.#places.set(row.id, checked.success.place)
+    const left = row.parent === undefined ? undefined : this.#followers.get(row.parent)! - 1
+    if (left === 0) this.#places.delete(row.parent!)
+    else if (left !== undefined) this.#followers.set(row.parent!, left)
+    return checked
+  }
+
+  /** The graph as it is read from its nearest keyframe. */
+  #read(program: Program, row: CheckpointRow): Result.Result<Checked, unknown> {
+    const chain: Array<CheckpointRow> = []
+    for (let at: CheckpointRow | undefined = row; at !== undefined && !chain.includes(at);) {
+      chain.push(at)
+      at = at.isKeyframe || at.parent === undefined ? undefined : this.#rows.get(at.parent)
+    }
+    const tasks = chain.flatMap(({ id }) => this.#tasks.get(id) ?? [])
+    return Result.mapBoth(decodeCheckpoint(program, chain.toReversed(), tasks), {
+      onFailure: toError(this.#thread, row.id),
+      onSuccess: (place): Checked => ({ place, isRefolded: false })
+    })
+  }
+
+  /** The graph as it comes from the checkpoint before, and whether that is what is stored. */
+  #refold(program: Program, row: CheckpointRow, data: CheckpointData, before: Place): Result.Result<Checked, unknown> {
+    const made = refolded(program, before, row, data)
+    if (Result.isFailure(made)) {
+      const wrong = { channel: undefined, detail: `the results before it do not fold: ${String(made.failure)}` }
+      return Result.map(this.#read(program, row), (read) => ({ ...read, isRefolded: true, wrong }))
+    }
+    const following = { ...wholeState, isInput: row.source === "input" }
+    const should = dataFor(program, row.isKeyframe ? undefined : before, made.success, following)
+    const wrong = Result.isFailure(should)
+      ? { channel: undefined, detail: "what the results before it fold to has no stored form" }
+      : differenceOf(data, should.success)
+    if (wrong !== undefined) {
+      return Result.map(this.#read(program, row), (read) => ({ ...read, isRefolded: true, wrong }))
+    }
+    const by = storedBy(program)
+    return Result.mapBoth(recordsAt(program, by, this.#tasks.get(row.id) ?? []), {
+      onFailure: toError(this.#thread, row.id),
+      onSuccess: (records): Checked => ({
+        place: { ...made.success, origin: data.origin ?? made.success.origin, records, chain: { ...before.chain, by } },
+        isRefolded: true
+      })
+    })
+  }
+}
+
+/** Reads all of a thread, and folds anew what follows from results that are stored. */
+export const verify: (program: Program, thread: string) => Erased<Verification> = Effect.fnUntraced(
+  function*(program: Program, thread: string) {
+    const { checkpoints, tasks } = yield* dumped(thread)
+    const beside = Map.groupBy(tasks, ({ namespace }) => namespace)
+    let refolded = 0
+    let divergence: Divergence | undefined
+    for (const [namespace, all] of Map.groupBy(checkpoints, (one) => one.namespace)) {
+      const rows = all.map(({ row }) => row)
+      const verifier = new Verifier(thread, rows, (beside.get(namespace) ?? []).map(({ row }) => row))
+      const own = programAt(program, namespace)
+      for (const row of rows) {
+        yield* Effect.fromResult(verifier.sealed(row))
+        if (own === undefined) continue
+        const { isRefolded, wrong } = yield* Effect.fromResult(verifier.check(own, row))
+        if (isRefolded) refolded++
+        if (wrong !== undefined) divergence ??= { path: segmentsOf(namespace), checkpoint: row.id, ...wrong }
+      }
+    }
+    return { checkpoints: checkpoints.length, refolded, divergence }
+  }
+) as (program: Program, thread: string) => Erased<Verification>

@@ -1,0 +1,347 @@
+/** Threads as a whole: copied, pruned, listed, verified. */
+import { assert } from "@effect/vitest"
+import { DateTime, Effect, Option, Schema } from "effect"
+import { Channel, Checkpointer, END, GraphError, Interrupt, State, StateGraph, Thread } from "superstep"
+import type { CheckpointRow, Dump } from "superstep/Checkpoint"
+import { resealed, resealedTask } from "../engine/rows.ts"
+import { behaves } from "./Savers.ts"
+
+class Log extends State.make({
+  n: Channel.lastValue(Schema.Int, { initial: () => 0 }),
+  log: Channel.append(Schema.String),
+  sum: Channel.reducer({ value: Schema.Int, initial: () => 0, reduce: (a, b) => a + b })
+}) {}
+class Ask extends Interrupt.make("Ask", { payload: Schema.String, answer: Schema.String }) {}
+
+const inner = StateGraph.make(
+  "inner",
+  StateGraph.nodes(Log, { i: ({ log }) => ({ log: [`i${log.length}`] }), j: () => ({ sum: 1 }) }),
+  { start: "i", edges: { i: "j" } },
+  { persistence: "thread" }
+)
+
+/** A loop with a graph as a node and one that is called, and a question where `asks` says so. */
+const graphOf = (rounds: number, asks: (n: number) => boolean = () => false) =>
+  StateGraph.make(
+    "loop",
+    StateGraph.nodes(Log, {
+      step: Effect.fnUntraced(function*({ n }) {
+        const { log } = yield* inner.call({})
+        const answer = asks(n) ? yield* Ask.ask(`${n}`) : ""
+        return { n: n + 1, log: [`${n}${answer}:${log.length}`], sum: n }
+      }),
+      side: ({ n }) => ({ log: [`side ${n}`] }),
+      inner
+    }),
+    {
+      start: "step",
+      edges: {
+        step: StateGraph.route(["step", "side", "inner", END], ({ n }) => n % rounds === 0 ? ["side", "inner"] : "step")
+      }
+    }
+  )
+
+/** What a thread shows, whatever its id is. */
+const shown = Effect.fnUntraced(function*(thread: ReturnType<ReturnType<typeof graphOf>["thread"]>) {
+  const history = yield* thread.history()
+  return history.map(({ createdMillis: _, ...snapshot }) => snapshot)
+})
+
+// ---------------------------------------------------------------------------
+// Copies
+// ---------------------------------------------------------------------------
+
+behaves(
+  "a copy has the branches, the history and the graphs inside, goes its own way, and leaves the thread as it is",
+  () =>
+    Effect.gen(function*() {
+      const graph = graphOf(3, (n) => n === 1)
+      const [thread, other] = [graph.thread("t"), graph.thread("u")]
+      yield* Effect.flip(thread.invoke({}))
+      yield* thread.fork((yield* thread.history()).at(-2)!.checkpoint)
+      yield* Effect.flip(thread.continue())
+      yield* thread.copy("u")
+      assert.deepStrictEqual(yield* shown(other), yield* shown(thread))
+      const before = yield* shown(thread)
+      const end = yield* other.resume(Ask.reply("!"))
+      assert.deepStrictEqual(end.log.filter((line) => line.includes("!")), ["1!:2"])
+      assert.deepStrictEqual(yield* shown(thread), before)
+      assert.deepStrictEqual(yield* thread.resume(Ask.reply("!")), end)
+      assert.deepStrictEqual(yield* shown(other), yield* shown(thread))
+      yield* thread.delete
+      assert.deepStrictEqual((yield* other.invoke({})).n, 6)
+    })
+)
+
+behaves(
+  "a copy fails where there is a thread of that id, and where there is none to copy, and changes nothing",
+  () =>
+    Effect.gen(function*() {
+      const graph = graphOf(1)
+      yield* graph.thread("t").invoke({})
+      yield* graph.thread("u").invoke({ log: ["own"] })
+      const before = yield* shown(graph.thread("u"))
+      for (const to of ["u", "t"]) {
+        assert.strictEqual((yield* Effect.flip(graph.thread("t").copy(to)))._tag, "ThreadConflict")
+      }
+      assert.strictEqual((yield* Effect.flip(graph.thread("none").copy("v")))._tag, "UnknownThread")
+      assert.strictEqual((yield* Effect.flip(graph.thread("t").copy("")))._tag, "InvalidArgument")
+      assert.deepStrictEqual(yield* shown(graph.thread("u")), before)
+      assert.deepStrictEqual((yield* Thread.list()).map(({ id }) => id), ["t", "u"])
+    })
+)
+
+// ---------------------------------------------------------------------------
+// Pruning
+// ---------------------------------------------------------------------------
+
+behaves(
+  "what is left by a pruning reads as before, goes on, and what is gone is unknown",
+  () =>
+    Effect.gen(function*() {
+      const graph = graphOf(5)
+      for (const durability of ["sync", "exit"] as const) {
+        const thread = graph.thread(durability)
+        for (let turn = 0; turn < 4; turn++) yield* thread.invoke({}, { durability })
+        const before = yield* thread.history()
+        const all = yield* Checkpointer.Checkpointer.use((saver) => saver.dump(durability))
+        const removed = yield* thread.prune({ last: 2 })
+        const after = yield* thread.history()
+        assert.deepStrictEqual(after, before.slice(0, after.length))
+        assert.isAtLeast(after.length, 2)
+        const left = yield* Checkpointer.Checkpointer.use((saver) => saver.dump(durability))
+        assert.strictEqual(
+          Option.getOrThrow(all).checkpoints.length - Option.getOrThrow(left).checkpoints.length,
+          removed
+        )
+        assert.isAbove(removed, durability === "sync" ? 20 : 0)
+        const gone = before.find(({ checkpoint }) => !after.some((one) => one.checkpoint === checkpoint))!
+        const error = yield* Effect.flip(thread.state({ checkpoint: gone.checkpoint }))
+        assert.strictEqual(error._tag, "UnknownCheckpoint")
+        assert.deepStrictEqual(
+          (yield* thread.at(["inner"]).state()).values["log"],
+          (yield* thread.at(["inner"]).state()).values["log"]
+        )
+        // The kept graphs inside go on from what they had.
+        const { log } = yield* thread.invoke({}, { durability })
+        assert.include(log, "20:21", durability)
+        assert.strictEqual(yield* thread.prune({ last: 1_000 }), 0)
+      }
+    })
+)
+
+behaves(
+  "a pruning keeps the heads of all branches, what is named, and what was made since a time",
+  () =>
+    Effect.gen(function*() {
+      const graph = graphOf(40)
+      const thread = graph.thread("t")
+      yield* thread.invoke({})
+      const first = yield* thread.history()
+      const named = first[20]!
+      yield* thread.fork(first[5]!.checkpoint)
+      const branch = yield* thread.continue()
+      const [other] = yield* thread.history({ branch: 1, limit: 1 })
+      yield* thread.prune({ checkpoints: [named.checkpoint] })
+      const left = yield* thread.history()
+      for (const one of [named, other!]) {
+        assert.deepStrictEqual(left.find(({ checkpoint }) => checkpoint === one.checkpoint), one)
+      }
+      assert.deepStrictEqual((yield* thread.state()).values, branch)
+      // From the head of the other branch on, with the graphs inside as they were there.
+      const again = yield* thread.continue({ checkpoint: named.checkpoint })
+      assert.deepStrictEqual(again, branch)
+      const since = DateTime.makeUnsafe(left.at(-1)!.createdMillis)
+      assert.strictEqual(yield* thread.prune({ since }), 0)
+      yield* thread.prune({})
+      assert.isBelow((yield* thread.history()).length, left.length)
+      assert.deepStrictEqual((yield* thread.state()).values, branch)
+      const unknown = yield* Effect.flip(thread.prune({ checkpoints: [named.checkpoint, "nowhere"] }))
+      assert.deepInclude(unknown, { _tag: "UnknownCheckpoint" })
+      assert.strictEqual((yield* Effect.flip(graph.thread("none").prune({})))._tag, "UnknownThread")
+    })
+)
+
+behaves(
+  "a thread that waits for an answer, with graphs inside its task, is pruned and goes on where it was",
+  () =>
+    Effect.gen(function*() {
+      const graph = graphOf(40, (n) => n === 38)
+      const whole = graph.thread("whole")
+      const thread = graph.thread("t")
+      for (const one of [whole, thread]) yield* Effect.flip(one.invoke({}))
+      assert.isAbove(yield* thread.prune({}), 0)
+      const end = yield* whole.resume(Ask.reply("!"))
+      assert.deepStrictEqual(yield* thread.resume(Ask.reply("!")), end)
+      assert.strictEqual((yield* thread.state()).checkpoint, (yield* whole.state()).checkpoint)
+    })
+)
+
+// ---------------------------------------------------------------------------
+// Lists
+// ---------------------------------------------------------------------------
+
+behaves(
+  "threads are listed as they began, with where they stand, by metadata, page by page",
+  () =>
+    Effect.gen(function*() {
+      const graph = graphOf(2)
+      assert.deepStrictEqual(yield* Thread.list(), [])
+      for (const [index, user] of ["ada", "bob", "ada", "cy", "ada"].entries()) {
+        yield* graph.thread(`t${index}`).invoke({}, { metadata: { user, nested: { index } } })
+      }
+      const listed = yield* Thread.list()
+      assert.deepStrictEqual(listed.map(({ id }) => id), ["t0", "t1", "t2", "t3", "t4"])
+      const { checkpoint, createdMillis, metadata, source, step } = yield* graph.thread("t1").state()
+      assert.deepStrictEqual(listed[1], { id: "t1", branch: 1, checkpoint, createdMillis, metadata, source, step })
+      const ada = { metadata: { user: "ada" } }
+      const [first, second] = yield* Thread.list({ ...ada, limit: 2 })
+      assert.deepStrictEqual([first!.id, second!.id], ["t0", "t2"])
+      assert.deepStrictEqual((yield* Thread.list({ ...ada, after: "t2" })).map(({ id }) => id), ["t4"])
+      assert.deepStrictEqual((yield* Thread.list({ metadata: { nested: { index: 3 } } })).map(({ id }) => id), ["t3"])
+      assert.deepStrictEqual(yield* Thread.list({ metadata: { nested: { index: "3" } } }), [])
+      // The metadata are those of where the current branch stands.
+      yield* graph.thread("t1").fork((yield* graph.thread("t1").history()).at(-1)!.checkpoint)
+      yield* graph.thread("t1").continue({ metadata: { user: "dee" } })
+      yield* graph.thread("t1").continue({ checkpoint, metadata: { user: "old" } })
+      assert.deepStrictEqual(
+        (yield* Thread.list({ metadata: { user: "dee" } })).map(({ branch, id }) => [id, branch]),
+        [["t1", 2]]
+      )
+      const wrong = yield* Effect.flip(Thread.list({ limit: -1 }))
+      assert.strictEqual(wrong._tag, "InvalidArgument")
+    })
+)
+
+// ---------------------------------------------------------------------------
+// Verifying
+// ---------------------------------------------------------------------------
+
+behaves(
+  "all that supersteps have stored is folded anew, in every graph that stands as a node",
+  () =>
+    Effect.gen(function*() {
+      const graph = graphOf(6, (n) => n === 4)
+      const thread = graph.thread("t")
+      yield* Effect.flip(thread.invoke({ log: ["in"] }))
+      yield* thread.update({ log: ["by hand"] }, { asNode: "side" })
+      yield* Effect.flip(thread.continue())
+      yield* thread.resume(Ask.reply("!"))
+      const history = yield* thread.history()
+      yield* thread.fork(history[4]!.checkpoint)
+      yield* Effect.ignore(thread.continue())
+      yield* Effect.flip(thread.invoke({}, { pending: "discard" }))
+      const { checkpoints, divergence, refolded } = yield* thread.verify
+      assert.strictEqual(divergence, undefined)
+      const supersteps = (yield* thread.history()).filter(({ source }) => source === "loop").length
+      assert.isAtLeast(refolded, supersteps)
+      assert.isAbove(checkpoints, refolded)
+      // What is stored at the end of a run does not tell how it came about.
+      yield* graph.thread("exit").start({}, { durability: "exit" }).pipe(Effect.ignore)
+      assert.deepInclude(yield* graph.thread("exit").verify, { refolded: 0, divergence: undefined })
+      assert.strictEqual((yield* Effect.flip(graph.thread("none").verify))._tag, "UnknownThread")
+    })
+)
+
+/** The thread with one row changed, stored under another id. */
+const changed = (change: (dump: Dump) => Dump) =>
+  Checkpointer.Checkpointer.use(Effect.fnUntraced(function*(saver) {
+    const dump = Option.getOrThrow(yield* saver.dump("t"))
+    yield* saver.deleteThread("changed")
+    yield* saver.restore("changed", change(dump), "life")
+  }))
+
+const onRow =
+  (wanted: (row: CheckpointRow) => boolean, change: (row: CheckpointRow) => CheckpointRow) => (dump: Dump): Dump => ({
+    ...dump,
+    checkpoints: dump.checkpoints.map((one) =>
+      wanted(one.row) && one.namespace === "" ? { ...one, row: change(one.row) } : one
+    )
+  })
+
+behaves(
+  "the first checkpoint that is something else than its results fold to is told, with its channel",
+  () =>
+    Effect.gen(function*() {
+      const graph = graphOf(9)
+      yield* graph.thread("t").invoke({})
+      const thread = graph.thread("changed")
+      const at = (step: number) => (row: CheckpointRow) => row.step === step
+      const history = yield* graph.thread("t").history()
+      const idAt = (step: number) => history.find((one) => one.step === step)!.checkpoint
+      const forged: ReadonlyArray<readonly [string, (dump: Dump) => Dump, number, string | undefined]> = [
+        ["a value", onRow(at(4), (row) => resealed(row, (json) => json.replace("[\"n\",4]", "[\"n\",5]"))), 4, "n"],
+        [
+          "a version",
+          onRow(at(5), (row) => resealed(row, (json) => json.replace("\"version\":7", "\"version\":8"))),
+          5,
+          undefined
+        ],
+        [
+          "a result",
+          (dump) => ({
+            ...dump,
+            tasks: dump.tasks.map((one) =>
+              one.row.checkpoint === idAt(2) && one.namespace === ""
+                ? { ...one, row: resealedTask(one.row, (json) => json.replace("[\"sum\",0,2]", "[\"sum\",0,3]")) }
+                : one
+            )
+          }),
+          3,
+          "sum"
+        ]
+      ]
+      for (const [what, change, step, channel] of forged) {
+        yield* changed(change)
+        const { divergence } = yield* thread.verify
+        assert.deepStrictEqual([divergence?.path, divergence?.checkpoint, divergence?.channel], [
+          [],
+          idAt(step),
+          channel
+        ], what)
+      }
+    })
+)
+
+behaves("a character that has changed, anywhere in any row, is found", () =>
+  Effect.gen(function*() {
+    const graph = graphOf(2, (n) => n === 1)
+    yield* Effect.flip(graph.thread("t").invoke({ log: ["é\\\"1"] }))
+    const thread = graph.thread("changed")
+    const saver = yield* Checkpointer.Checkpointer
+    const dump = Option.getOrThrow(yield* saver.dump("t"))
+    const flipped = (text: string, at: number): string =>
+      text.slice(0, at) + String.fromCharCode(text.charCodeAt(at) ^ 1) + text.slice(at + 1)
+    const isFound = Effect.fnUntraced(function*(what: string, change: (dump: Dump) => Dump) {
+      yield* changed(change)
+      const result = yield* Effect.result(thread.verify)
+      const isTold = result._tag === "Failure"
+        ? result.failure instanceof GraphError.CheckpointError
+        : result.success.divergence !== undefined
+      assert.isTrue(isTold, what)
+    })
+    for (const [index, { row }] of dump.checkpoints.entries()) {
+      for (const column of ["data", "metadata", "source"] as const) {
+        for (let at = 0; at < row[column].length; at += 7) {
+          yield* isFound(`${column} ${at} of ${row.id}`, (dump) => ({
+            ...dump,
+            checkpoints: dump.checkpoints.map((one, n) =>
+              n === index ? { ...one, row: { ...one.row, [column]: flipped(row[column], at) } } : one
+            )
+          }))
+        }
+      }
+    }
+    for (const [index, { row }] of dump.tasks.entries()) {
+      for (const column of ["data", "task"] as const) {
+        for (let at = 0; at < row[column].length; at += 7) {
+          yield* isFound(`${column} ${at} of ${row.task}`, (dump) => ({
+            ...dump,
+            tasks: dump.tasks.map((one, n) =>
+              n === index ? { ...one, row: { ...one.row, [column]: flipped(row[column], at) } } : one
+            )
+          }))
+        }
+      }
+    }
+  }))
