@@ -269,29 +269,23 @@ behaves(
       const at = (step: number) => (row: CheckpointRow) => row.step === step
       const history = yield* graph.thread("t").history()
       const idAt = (step: number) => history.find((one) => one.step === step)!.checkpoint
-      const forged: ReadonlyArray<readonly [string, (dump: Dump) => Dump, number, string | undefined]> = [
-        ["a value", onRow(at(4), (row) => resealed(row, (json) => json.replace("[\"n\",4]", "[\"n\",5]"))), 4, "n"],
-        [
-          "a version",
-          onRow(at(5), (row) => resealed(row, (json) => json.replace("\"version\":7", "\"version\":8"))),
-          5,
-          undefined
-        ],
-        [
-          "a result",
-          (dump) => ({
-            ...dump,
-            tasks: dump.tasks.map((one) =>
-              one.row.checkpoint === idAt(2) && one.namespace === ""
-                ? { ...one, row: resealedTask(one.row, (json) => json.replace("[\"sum\",0,2]", "[\"sum\",0,3]")) }
-                : one
-            )
-          }),
-          3,
-          "sum"
-        ]
+      const onTask = (step: number, from: string, to: string) => (dump: Dump): Dump => ({
+        ...dump,
+        tasks: dump.tasks.map((one) =>
+          one.row.checkpoint === idAt(step) && one.namespace === ""
+            ? { ...one, row: resealedTask(one.row, (json) => json.replace(from, to)) }
+            : one
+        )
+      })
+      const onData = (step: number, from: string, to: string) =>
+        onRow(at(step), (row) => resealed(row, (json) => json.replace(from, to)))
+      const forged: ReadonlyArray<readonly [string, (dump: Dump) => Dump, number, string | undefined, string]> = [
+        ["a value", onData(4, "[\"sum\",6]", "[\"sum\",7]"), 4, "sum", "its cells"],
+        ["what was seen", onData(5, "\"seen\":[\"step\"]", "\"seen\":[\"side\"]"), 5, undefined, "its seen"],
+        ["a result that is added up", onTask(2, "[\"sum\",0,2]", "[\"sum\",0,3]"), 3, "sum", "its cells"],
+        ["a result that is kept as it is", onTask(2, "[\"n\",0,3]", "[\"n\",0,4]"), 3, undefined, "its id"]
       ]
-      for (const [what, change, step, channel] of forged) {
+      for (const [what, change, step, channel, detail] of forged) {
         yield* changed(change)
         const { divergence } = yield* thread.verify
         assert.deepStrictEqual([divergence?.path, divergence?.checkpoint, divergence?.channel], [
@@ -299,6 +293,7 @@ behaves(
           idAt(step),
           channel
         ], what)
+        assert.include(divergence?.detail, detail, what)
       }
     })
 )

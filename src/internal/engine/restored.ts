@@ -70,12 +70,15 @@ const PairsData = Schema.Array(Schema.Tuple([Schema.String, Schema.Int]))
 const StoredCheckpointData = Schema.Struct({
   graph: Schema.optionalKey(Schema.String),
   marks: Schema.optionalKey(MarksData),
-  version: Schema.Int,
-  versions: PairsData,
-  seen: PairsData,
-  cells: Schema.Array(Schema.Tuple([Schema.String, Schema.Json])),
+  version: Schema.optionalKey(Schema.Int),
+  versions: Schema.optionalKey(PairsData),
+  seen: Schema.optionalKey(
+    Schema.Array(Schema.Union([Schema.String, Schema.Tuple([Schema.String, Schema.Int])]))
+  ),
+  cells: Schema.optionalKey(Schema.Array(Schema.Tuple([Schema.String, Schema.Json]))),
   cleared: Schema.optionalKey(Schema.Array(Schema.String)),
   folded: Schema.optionalKey(Schema.Array(Schema.String)),
+  touched: Schema.optionalKey(Schema.Array(Schema.String)),
   graphs: Schema.optionalKey(GraphsData),
   up: Schema.optionalKey(WritesData),
   origin: Schema.optionalKey(Schema.String),
@@ -223,7 +226,9 @@ const foldInto = (
     const written = own.filter((batch) => batch.length > 0)
     if (written.length === 0) return fault("Decode", name, "the writes that changed it are missing")
     const before = cells.writes.get(name)
-    if (before === undefined) cells.writes.set(name, written)
+    const isReplaced = groups.flat().find(({ source }) => source.channel.name === name)!.source.channel.rule._tag ===
+      "LastValue"
+    if (before === undefined || isReplaced) cells.writes.set(name, written)
     else for (const batch of written) before.push(batch)
   }
   return Result.succeed(undefined)
@@ -298,12 +303,20 @@ class Rebuild {
 
   /** Takes in what every row holds. */
   #merge(data: CheckpointData): void {
-    for (const [name, value] of data.versions) this.versions.set(name, value)
-    for (const [name, value] of data.seen) this.seen.set(name, value)
-    for (const [namespace, id] of data.graphs ?? []) this.graphs.set(namespace, id)
-    for (const name of data.cleared ?? []) this.cells.json.delete(name)
-    for (const [name, json] of data.cells) this.cells.json.set(name, json)
-    this.version = data.version
+    const { cells = [], cleared = [], folded = [], graphs = [], seen = [], touched = [], versions = [] } = data
+    const last = this.version
+    this.version = data.version ?? last + 1
+    for (const name of [...cells.map(([name]) => name), ...cleared, ...folded, ...touched]) {
+      this.versions.set(name, this.version)
+    }
+    for (const [name, value] of versions) this.versions.set(name, value)
+    for (const one of seen) {
+      if (typeof one === "string") this.seen.set(one, last)
+      else this.seen.set(one[0], one[1])
+    }
+    for (const [namespace, id] of graphs) this.graphs.set(namespace, id)
+    for (const name of cleared) this.cells.json.delete(name)
+    for (const [name, json] of cells) this.cells.json.set(name, json)
     this.origin = data.origin ?? this.origin
   }
 

@@ -111,22 +111,33 @@ export const noChain: Chain = { keyframeLength: 0, changesLength: 0, folds: new 
 
 // A row costs about this much besides its data, in characters.
 export const rowOverhead = 200
-// Changes may outgrow the keyframe by this before the next one: it bounds both the storage and the reading.
-const growth = 1
+// What is read may be as many times as long as the state before the next keyframe: it bounds both the storage and the reading.
+const growth = 2
+// Changes after which a small keyframe is worth another look, in characters.
+const leastChanges = rowOverhead * 20
 
 type Pairs<A = number> = ReadonlyArray<readonly [string, A]>
 export type StoredWrite = readonly [channel: string, kind: 0 | 1, json: Schema.Json]
 
+/** What a checkpoint says: the whole state in a keyframe, or what has changed since its parent. Each channel has changed once. */
 export interface CheckpointData {
   /** Of a keyframe: the fingerprint of the graph that stored it, and the marks of its keys. */
   readonly graph?: string
   readonly marks?: Pairs<string>
-  readonly version: number
-  readonly versions: Pairs
-  readonly seen: Pairs
-  readonly cells: ReadonlyArray<readonly [string, Schema.Json]>
+  /** The newest version. Of a change: if that is not the next one. */
+  readonly version?: number
+  /** Versions of channels. Of a change: those that are not the newest one. */
+  readonly versions?: Pairs
+  /** Versions seen by nodes. Of a change: a node alone has seen the newest one that there was. */
+  readonly seen?: ReadonlyArray<string | readonly [string, number]>
+  /** What channels hold. */
+  readonly cells?: ReadonlyArray<readonly [string, Schema.Json]>
+  /** Channels that have become empty. */
   readonly cleared?: ReadonlyArray<string>
+  /** Channels that follow from the results beside the parent. */
   readonly folded?: ReadonlyArray<string>
+  /** Channels that have changed in no way that is stored. */
+  readonly touched?: ReadonlyArray<string>
   readonly graphs?: Graphs
   readonly up?: ReadonlyArray<StoredWrite>
   readonly origin?: string
@@ -303,9 +314,9 @@ export const checkpointRow = (row: Omit<CheckpointRow, "data">, json: string): C
 // Checkpoints
 // ---------------------------------------------------------------------------
 
-/** Whether a changed channel is stored as its writes. */
+/** Whether a changed channel is stored as its writes, which stand beside the parent anyway. */
 const isFolded = (rule: Channel.Rule): boolean =>
-  rule._tag === "Delta" || (rule._tag === "BinaryOperatorAggregate" && rule.appends) ||
+  rule._tag === "LastValue" || rule._tag === "Delta" || (rule._tag === "BinaryOperatorAggregate" && rule.appends) ||
   (rule._tag === "Topic" && rule.accumulate)
 
 const encodeCell = (
@@ -356,6 +367,10 @@ const keyframeData = (program: Program, place: Place): Result.Result<CheckpointD
   )
 }
 
+/** A list that is left out where it is empty. */
+const listed = <K extends string, A>(key: K, list: ReadonlyArray<A>): { readonly [P in K]?: ReadonlyArray<A> } =>
+  list.length === 0 ? {} : { [key]: list } as { readonly [P in K]: ReadonlyArray<A> }
+
 const changeData = (
   program: Program,
   before: Place,
@@ -365,19 +380,28 @@ const changeData = (
   const [old, now] = [before.checkpoint, after.checkpoint]
   const changed: Array<number> = []
   for (let c = 0; c < now.versions.length; c++) if (now.versions[c] !== old.versions[c]) changed.push(c)
+  const isStored = (c: number): boolean => Option.isSome(now.cells[c]!) && isTracked(program, c)
   const folded = changed.filter((c) => isFolded(program.channels[c]!.rule))
-  const set = changed.filter((c) => !isFolded(program.channels[c]!.rule))
-  const cleared = set.filter((c) => Option.isNone(now.cells[c]!) && Option.isSome(old.cells[c]!))
+  const others = changed.filter((c) => !isFolded(program.channels[c]!.rule))
+  const set = others.filter(isStored)
+  const cleared = others.filter((c) => Option.isNone(now.cells[c]!) && Option.isSome(old.cells[c]!))
+  const touched = others.filter((c) => !set.includes(c) && !cleared.includes(c))
   const nameOf = (c: number): string => program.channels[c]!.name
+  const ran = program.nodes.filter(({ number }) => now.seen[number] !== old.seen[number])
   return Result.map(encodeCells(program, now, set), (cells) => ({
-    version: now.version,
-    versions: changed.map((c) => [nameOf(c), now.versions[c]!] as const),
-    seen: program.nodes.flatMap(({ name, number }) =>
-      now.seen[number] !== old.seen[number] ? [[name, now.seen[number]!] as const] : []
+    ...(now.version === old.version + 1 ? {} : { version: now.version }),
+    ...listed(
+      "versions",
+      changed.flatMap((c) => now.versions[c] === now.version ? [] : [[nameOf(c), now.versions[c]!] as const])
     ),
-    cells,
-    ...(cleared.length > 0 ? { cleared: cleared.map(nameOf) } : {}),
-    ...(folded.length > 0 ? { folded: folded.map(nameOf) } : {}),
+    ...listed(
+      "seen",
+      ran.map(({ name, number }) => now.seen[number] === old.version ? name : [name, now.seen[number]!] as const)
+    ),
+    ...listed("cells", cells),
+    ...listed("cleared", cleared.map(nameOf)),
+    ...listed("folded", folded.map(nameOf)),
+    ...listed("touched", touched.map(nameOf)),
     ...graphsOf([...after.graphs].filter(([namespace, id]) => before.graphs.get(namespace) !== id)),
     ...(isInput && after.origin !== "" ? { origin: after.origin } : {}),
     tasks: finished
@@ -394,13 +418,18 @@ const nextFolds = (program: Program, before: Place, after: Place): ReadonlyMap<n
   return folds
 }
 
-const isDue = (program: Program, chain: Chain): boolean => {
-  if (chain.changesLength > growth * chain.keyframeLength + rowOverhead * 20) return true
-  for (const [number, count] of chain.folds) {
+/** Whether a Delta channel has been written as often as its user allows. */
+const isFull = (program: Program, folds: ReadonlyMap<number, number>): boolean =>
+  [...folds].some(([number, count]) => {
     const { rule } = program.channels[number]!
-    if (rule._tag === "Delta" && count >= rule.snapshotFrequency) return true
-  }
-  return false
+    return rule._tag === "Delta" && count >= rule.snapshotFrequency
+  })
+
+/** Whether changes have doubled since they were looked at last: whoever reads them back looks at the same time. */
+const isLook = ({ changesLength, keyframeLength }: Chain, next: number): boolean => {
+  let limit = keyframeLength + leastChanges
+  while (limit <= changesLength) limit *= 2
+  return next >= limit
 }
 
 /** What a checkpoint says, stored as a keyframe or as a change since the one before. */
@@ -430,8 +459,8 @@ export interface EncodedCheckpoint {
 }
 
 /**
- * The stored form of `after`. As a change since `before`, when the writes that lead from one to the other stand beside `before`;
- * As a keyframe when it is due, or when there is no `before`.
+ * The stored form of `after`. As a change since `before`, when the writes that lead from one to the other stand beside `before`, and what is to be read
+ * does not outgrow the state; as a keyframe otherwise, and when there is no `before`. What was only appended is the state.
  */
 export const encodeCheckpoint = (
   program: Program,
@@ -439,36 +468,39 @@ export const encodeCheckpoint = (
   after: Place,
   following: Following
 ): Result.Result<EncodedCheckpoint, Fault> => {
-  if (before?.id !== undefined) {
-    const folds = program.channels.some(({ rule }) => rule._tag === "Delta")
-      ? nextFolds(program, before, after)
-      : before.chain.folds
-    const { by } = before.chain
-    const isOther = by !== undefined && by.graph !== program.fingerprint
-    if (!isOther && !isDue(program, { ...before.chain, folds })) {
-      const encoded = Result.flatMap(changeData(program, before, after, following), stringify)
-      return Result.map(encoded, (data) => ({
-        isKeyframe: false,
+  const { chain } = before?.id === undefined ? { chain: undefined } : before
+  const follows = chain === undefined ? {} : { tasks: following.finished }
+  const keyframe = (): Result.Result<EncodedCheckpoint, Fault> =>
+    Result.map(
+      Result.flatMap(Result.map(keyframeData(program, after), (data) => ({ ...data, ...follows })), stringify),
+      (data) => ({
+        isKeyframe: true,
         data,
-        chain: {
-          keyframeLength: before.chain.keyframeLength,
-          changesLength: before.chain.changesLength + data.length + following.writesLength + rowOverhead,
-          folds,
-          by
-        }
-      }))
-    }
-  }
-  const follows = before?.id === undefined ? {} : { tasks: following.finished }
-  const encoded = Result.flatMap(
-    Result.map(keyframeData(program, after), (data) => ({ ...data, ...follows })),
-    stringify
+        chain: { keyframeLength: data.length, changesLength: 0, folds: new Map(), by: storedBy(program) }
+      })
+    )
+  if (chain === undefined || (chain.by !== undefined && chain.by.graph !== program.fingerprint)) return keyframe()
+  const folds = program.channels.some(({ rule }) => rule._tag === "Delta")
+    ? nextFolds(program, before!, after)
+    : chain.folds
+  if (isFull(program, folds)) return keyframe()
+  const change = Result.map(
+    Result.flatMap(changeData(program, before!, after, following), stringify),
+    (data): EncodedCheckpoint => ({
+      isKeyframe: false,
+      data,
+      chain: {
+        ...chain,
+        changesLength: chain.changesLength + data.length + following.writesLength + rowOverhead,
+        folds
+      }
+    })
   )
-  return Result.map(encoded, (data) => ({
-    isKeyframe: true,
-    data,
-    chain: { keyframeLength: data.length, changesLength: 0, folds: new Map(), by: storedBy(program) }
-  }))
+  return Result.flatMap(change, (change) => {
+    const { changesLength } = change.chain
+    if (!isLook(chain, changesLength)) return Result.succeed(change)
+    return Result.map(keyframe(), (whole) => changesLength > growth * whole.data.length ? whole : change)
+  })
 }
 
 /** The machine before anything was stored. */

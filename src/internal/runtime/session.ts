@@ -14,7 +14,7 @@ import { format } from "../../Checkpoint.ts"
 import type { CheckpointerShape } from "../../Checkpointer.ts"
 import { CheckpointError, GraphChanged, ThreadConflict, type ThreadDeleted } from "../../GraphError.ts"
 import { type Checkpoint, readBack } from "../engine/checkpoint.ts"
-import { hash, hashAll } from "../engine/hash.ts"
+import { checkpointId, seedOf } from "../engine/ids.ts"
 import { type Inside, placeKey } from "../engine/namespace.ts"
 import type { Program } from "../engine/program.ts"
 import { decodeCheckpoint, decodeTask } from "../engine/restored.ts"
@@ -54,15 +54,25 @@ export interface StoredMetadata {
 }
 
 const isMetadata = Schema.is(Schema.Struct({
-  start: Schema.NullOr(Schema.String),
-  user: Schema.Record(Schema.String, Schema.Json),
+  start: Schema.optionalKey(Schema.String),
+  user: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json)),
   inside: Schema.optionalKey(Schema.Tuple([Schema.String, Schema.String]))
 }))
+
+/** The text of metadata: what there is none of is left out. */
+const metadataText = ({ start, user }: StoredMetadata, inside: Inside | undefined): string =>
+  JSON.stringify({
+    ...(start === null ? {} : { start }),
+    ...(Object.keys(user).length === 0 ? {} : { user }),
+    ...(inside === undefined ? {} : { inside })
+  })
 
 const readMetadata = (row: CheckpointRow): Result.Result<StoredMetadata, string> => {
   try {
     const metadata: unknown = JSON.parse(row.metadata)
-    return isMetadata(metadata) ? Result.succeed(metadata) : Result.fail("its metadata is damaged")
+    return isMetadata(metadata)
+      ? Result.succeed({ start: null, user: {}, ...metadata })
+      : Result.fail("its metadata is damaged")
   } catch {
     return Result.fail("its metadata is damaged")
   }
@@ -401,11 +411,9 @@ export class Session {
     this.program = options.program
     this.namespace = options.namespace
     this.key = placeKey(options.inside, options.namespace)
-    this.seed = options.inside === undefined ? "" : hash(...options.inside, options.namespace)
+    this.seed = options.inside === undefined ? "" : seedOf(options.inside, options.namespace)
     this.isNested = options.inside !== undefined
-    this.#metadata = JSON.stringify(
-      options.inside === undefined ? this.run.metadata : { ...this.run.metadata, inside: options.inside }
-    )
+    this.#metadata = metadataText(this.run.metadata, options.inside)
     this.isAtHead = options.isAtHead
     this.place = options.place
     this.around = options.around
@@ -640,20 +648,17 @@ export class Session {
   }
 
   #idOf(step: Step, rows: ReadonlyArray<TaskRow>, whole: string): string {
-    const { branch } = this.run
-    const writes = rows.flatMap((row) => [row.task, row.data])
-    return hashAll([
-      this.namespace,
-      String(branch),
-      // What a kept graph does in one task is not what it does in another, although it starts from the same.
-      ...(this.isNested && this.#isFresh ? [this.seed] : []),
-      this.id,
-      this.program.fingerprint,
-      step.source,
-      String(step.checkpoint.step),
+    return checkpointId({
+      namespace: this.namespace,
+      branch: this.run.branch,
+      seed: this.isNested && this.#isFresh ? this.seed : undefined,
+      before: this.id,
+      graph: this.program.fingerprint,
+      source: step.source,
+      step: step.checkpoint.step,
       whole,
-      ...writes
-    ])
+      rows
+    })
   }
 
   #row(

@@ -5,6 +5,7 @@ import type { CheckpointRow, Divergence, TaskRow, Verification } from "../../Che
 import { canonical } from "../canonical.ts"
 import { applyWrites, type TaskWrites } from "../engine/apply.ts"
 import type { Checkpoint } from "../engine/checkpoint.ts"
+import { checkpointId, seedOf } from "../engine/ids.ts"
 import { nodeOf, segmentsOf } from "../engine/namespace.ts"
 import { INPUT_TASK, isInputTask, plan } from "../engine/plan.ts"
 import { INPUT_NODE, type Program } from "../engine/program.ts"
@@ -21,7 +22,7 @@ import {
 import { growing, grown } from "../growing.ts"
 import { dumped } from "./copy.ts"
 import { withInputRecords } from "./loop.ts"
-import { toError } from "./session.ts"
+import { checkMetadata, metadataOf, toError } from "./session.ts"
 import type { Erased } from "./task.ts"
 
 /** The program of a namespace; none for a graph that a node calls, which nothing stored tells. */
@@ -74,15 +75,14 @@ const doneAt = (program: Program, base: Checkpoint, records: Place["records"]): 
 }
 
 /** Writes that are never stored, as far as a checkpoint tells that there were some. */
-const unstored = (program: Program, before: Place, data: CheckpointData): TaskWrites => ({
+const unstored = (program: Program, before: Place, { touched = [], versions = [] }: CheckpointData): TaskWrites => ({
   id: "unstored",
   name: INPUT_NODE,
   woken: undefined,
-  writes: data.versions.flatMap(([name, version]) => {
-    const channel = program.channelNumber.get(name)
-    const isNew = channel !== undefined && program.channels[channel]!.rule._tag === "UntrackedValue" &&
-      version !== before.checkpoint.versions[channel]
-    return isNew ? [{ channel, value: null }] : []
+  writes: program.channels.flatMap(({ name, rule }, channel) => {
+    const version = versions.find(([one]) => one === name)?.[1] ?? before.checkpoint.versions[channel]
+    const isNew = touched.includes(name) || version !== before.checkpoint.versions[channel]
+    return rule._tag === "UntrackedValue" && isNew ? [{ channel, value: null }] : []
   })
 })
 
@@ -117,7 +117,7 @@ const refolded = (
   })
 }
 
-const parts = ["version", "versions", "seen", "cells", "cleared", "folded", "graphs", "up"] as const
+const parts = ["version", "versions", "seen", "cells", "cleared", "folded", "touched", "graphs", "up"] as const
 
 /** The first of what a checkpoint says that is not what it should say; none if all is. */
 const differenceOf = (
@@ -127,7 +127,7 @@ const differenceOf = (
   const text = (value: unknown): string => canonical((value ?? null) as never)
   const part = parts.find((one) => text(is[one]) !== text(should[one]))
   if (part === undefined) return undefined
-  const named = (list: CheckpointData["cells"]) => new Map(list.map(([name, json]) => [name, text(json)]))
+  const named = (list: CheckpointData["cells"] = []) => new Map(list.map(([name, json]) => [name, text(json)]))
   const [one, other] = [named(is.cells), named(should.cells)]
   const channel = [...new Set([...one.keys(), ...other.keys()])].find((name) => one.get(name) !== other.get(name))
   return { channel, detail: `its ${part} are not what the results before it fold to` }
@@ -142,6 +142,7 @@ interface Checked {
 /** Goes through the checkpoints of one namespace, in the order in which they were stored. */
 class Verifier {
   readonly #thread: string
+  readonly #namespace: string
   readonly #rows: ReadonlyMap<string, CheckpointRow>
   readonly #tasks: ReadonlyMap<string, ReadonlyArray<TaskRow>>
   /** Where the graph stood at checkpoints that others follow. */
@@ -149,8 +150,14 @@ class Verifier {
   /** By checkpoint: how many follow it that have not been looked at. */
   readonly #followers = new Map<string, number>()
 
-  constructor(thread: string, rows: ReadonlyArray<CheckpointRow>, tasks: ReadonlyArray<TaskRow>) {
+  constructor(
+    thread: string,
+    namespace: string,
+    rows: ReadonlyArray<CheckpointRow>,
+    tasks: ReadonlyArray<TaskRow>
+  ) {
     this.#thread = thread
+    this.#namespace = namespace
     this.#rows = new Map(rows.map((row) => [row.id, row]))
     this.#tasks = Map.groupBy(tasks, ({ checkpoint }) => checkpoint)
     for (const { parent } of rows) {
@@ -192,6 +199,26 @@ class Verifier {
     })
   }
 
+  /** Whether its id is another than the one that derives from what led to it. */
+  #misnamed(program: Program, row: CheckpointRow, before: Place): Omit<Divergence, "path" | "checkpoint"> | undefined {
+    const rows = (this.#tasks.get(before.id!) ?? []).filter(({ status }) => status === "done")
+    const { inside } = metadataOf(row)
+    const id = checkpointId({
+      namespace: this.#namespace,
+      branch: row.branch,
+      seed: inside !== undefined && row.source === "input" ? seedOf(inside, this.#namespace) : undefined,
+      before: before.id!,
+      graph: program.fingerprint,
+      source: row.source,
+      step: row.step,
+      whole: "",
+      rows: rows.toSorted((a, b) => a.task < b.task ? -1 : a.task > b.task ? 1 : 0)
+    })
+    return id === row.id
+      ? undefined
+      : { channel: undefined, detail: "its id is not the one that derives from what led to it" }
+  }
+
   /** The graph as it comes from the checkpoint before, and whether that is what is stored. */
   #refold(program: Program, row: CheckpointRow, data: CheckpointData, before: Place): Result.Result<Checked, unknown> {
     const made = refolded(program, before, row, data)
@@ -203,7 +230,7 @@ class Verifier {
     const should = dataFor(program, row.isKeyframe ? undefined : before, made.success, following)
     const wrong = Result.isFailure(should)
       ? { channel: undefined, detail: "what the results before it fold to has no stored form" }
-      : differenceOf(data, should.success)
+      : differenceOf(data, should.success) ?? this.#misnamed(program, row, before)
     if (wrong !== undefined) {
       return Result.map(this.#read(program, row), (read) => ({ ...read, isRefolded: true, wrong }))
     }
@@ -227,8 +254,9 @@ export const verify: (program: Program, thread: string) => Erased<Verification> 
     let divergence: Divergence | undefined
     for (const [namespace, all] of Map.groupBy(checkpoints, (one) => one.namespace)) {
       const rows = all.map(({ row }) => row)
-      const verifier = new Verifier(thread, rows, (beside.get(namespace) ?? []).map(({ row }) => row))
+      const verifier = new Verifier(thread, namespace, rows, (beside.get(namespace) ?? []).map(({ row }) => row))
       const own = programAt(program, namespace)
+      yield* checkMetadata(thread, rows)
       for (const row of rows) {
         yield* Effect.fromResult(verifier.sealed(row))
         if (own === undefined) continue
