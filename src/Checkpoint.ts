@@ -98,7 +98,7 @@ export interface HeadRow {
 export interface Saved {
   /** From the nearest keyframe to the checkpoint itself. */
   readonly chain: ReadonlyArray<CheckpointRow>
-  /** The task rows beside each checkpoint of the chain, the last included. */
+  /** The task rows beside each checkpoint of the chain, the last included; of each in the order of their ids, by UTF-16 code units. */
   readonly tasks: ReadonlyArray<TaskRow>
 }
 

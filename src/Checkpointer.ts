@@ -162,6 +162,8 @@ const chainOf = (kept: Kept, namespace: string, id: string): ReadonlyArray<Check
   return chain.toReversed()
 }
 
+const byTask = (a: TaskRow, b: TaskRow): number => a.task < b.task ? -1 : a.task > b.task ? 1 : 0
+
 /** Whether a row takes the place of the present one of the same task. */
 const replaces = (row: TaskRow, present: TaskRow): boolean =>
   present.status !== "done" && (row.status === "done" || row.revision > present.revision)
@@ -345,7 +347,7 @@ export const makeMemory: Effect.Effect<CheckpointerShape> = Effect.sync(() => {
         const kept = threads.get(thread)
         const chain = kept === undefined ? [] : chainOf(kept, namespace, id)
         if (kept === undefined || chain.length === 0) return Option.none()
-        const tasks = chain.flatMap((row) => [...kept.tasks.get(keyOf(namespace, row.id))?.values() ?? []])
+        const tasks = chain.flatMap((row) => [...kept.tasks.get(keyOf(namespace, row.id))?.values() ?? []].sort(byTask))
         return Option.some({ chain, tasks })
       }),
     list: (thread, namespace, { before, limit }) =>

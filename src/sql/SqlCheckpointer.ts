@@ -85,18 +85,21 @@ const chain = `WITH RECURSIVE chain (thread, namespace, sequence, id, parent, is
 
 const values = (row: string, count: number): string => new Array<string>(count).fill(row).join(", ")
 
+/** The number of a checkpoint, by which rows of tasks name it: it is short, and grows. */
+const sequenceOf = "(SELECT sequence FROM superstep_checkpoints WHERE thread = ? AND namespace = ? AND id = ?)"
+
 const putText = (count: number): string =>
-  `INSERT INTO superstep_tasks (thread, namespace, checkpoint, task, status, revision, data) VALUES ${
-    values("(?, ?, ?, ?, ?, ?, ?)", count)
+  `INSERT INTO superstep_tasks (checkpoint, task, status, revision, data) VALUES ${
+    values(`(${sequenceOf}, ?, ?, ?, ?)`, count)
   } ` +
-  "ON CONFLICT (thread, namespace, checkpoint, task) " +
+  "ON CONFLICT (checkpoint, task) " +
   "DO UPDATE SET status = excluded.status, revision = excluded.revision, data = excluded.data " +
   "WHERE superstep_tasks.status <> 'done' " +
-  "AND (excluded.status = 'done' OR excluded.revision > superstep_tasks.revision) RETURNING checkpoint, task"
+  "AND (excluded.status = 'done' OR excluded.revision > superstep_tasks.revision) RETURNING task"
 
 const keptText = (count: number): string =>
-  "SELECT checkpoint, task, status, revision, data FROM superstep_tasks " +
-  `WHERE thread = ? AND namespace = ? AND (checkpoint, task) IN (VALUES ${values("(?, ?)", count)})`
+  "SELECT task, status, revision, data FROM superstep_tasks " +
+  `WHERE checkpoint = ${sequenceOf} AND task IN (${values("?", count)})`
 
 const listText = (isBefore: boolean, isLimited: boolean): string =>
   `SELECT ${checkpointColumns} FROM superstep_checkpoints
@@ -110,8 +113,8 @@ const listText = (isBefore: boolean, isLimited: boolean): string =>
   }
   ORDER BY sequence DESC${isLimited ? " LIMIT ?" : ""}`
 
-const removeText = (table: string, column: string, count: number): string =>
-  `DELETE FROM superstep_${table} WHERE thread = ? AND (namespace, ${column}) IN (VALUES ${values("(?, ?)", count)})`
+const removedText = (count: number): string =>
+  `FROM superstep_checkpoints WHERE thread = ? AND (namespace, id) IN (VALUES ${values("(?, ?)", count)})`
 
 const headsText = `SELECT h.branch, h.place, h.id, h.owner, t.life FROM superstep_threads t
   JOIN superstep_heads h ON h.thread = t.key AND h.place = ?`
@@ -138,29 +141,37 @@ const textsOf = ({ rowLock, text }: Dialect) => ({
     SELECT 0 AS is_task, c.sequence, ${checkpointColumns.split(", ").map((column) => `c.${column}`).join(", ")}
     FROM chain CROSS JOIN superstep_checkpoints c WHERE c.sequence = chain.sequence
     UNION ALL
-    SELECT 1, t.sequence, t.checkpoint, t.task, t.revision, NULL, t.status, NULL, NULL, NULL, t.data, NULL
-    FROM chain CROSS JOIN superstep_tasks t
-    WHERE t.thread = chain.thread AND t.namespace = chain.namespace AND t.checkpoint = chain.id`),
+    SELECT 1, chain.sequence, chain.id, t.task, t.revision, NULL, t.status, NULL, NULL, NULL, t.data, NULL
+    FROM chain CROSS JOIN superstep_tasks t WHERE t.checkpoint = chain.sequence`),
   list: text(listText(false, false)),
   listLimit: text(listText(false, true)),
   listBefore: text(listText(true, false)),
   listBeforeLimit: text(listText(true, true)),
   put: new Map(rowCounts.map((count) => [count, text(putText(count))])),
-  done: text(
-    "SELECT count(*) AS done FROM superstep_tasks WHERE thread = ? AND namespace = ? AND checkpoint = ? AND status = 'done'"
-  ),
+  done: text(`SELECT count(*) AS done FROM superstep_tasks WHERE checkpoint = ${sequenceOf} AND status = 'done'`),
   kept: new Map(rowCounts.map((count) => [count, text(keptText(count))])),
   allCheckpoints: text(
     `SELECT namespace, ${checkpointColumns} FROM superstep_checkpoints WHERE thread = ? ORDER BY sequence`
   ),
   allTasks: text(
-    "SELECT namespace, checkpoint, task, status, revision, data FROM superstep_tasks WHERE thread = ? ORDER BY sequence"
+    "SELECT c.namespace, c.id AS checkpoint, t.task, t.status, t.revision, t.data FROM superstep_checkpoints c " +
+      "JOIN superstep_tasks t ON t.checkpoint = c.sequence WHERE c.thread = ? ORDER BY c.sequence, t.task"
   ),
   allHeads: text("SELECT place, branch, id, owner FROM superstep_heads WHERE thread = ? ORDER BY branch, place"),
-  removeCheckpoints: new Map(rowCounts.map((count) => [count, text(removeText("checkpoints", "id", count))])),
-  removeTasks: new Map(rowCounts.map((count) => [count, text(removeText("tasks", "checkpoint", count))])),
+  removeCheckpoints: new Map(rowCounts.map((count) => [count, text(`DELETE ${removedText(count)}`)])),
+  removeTasks: new Map(
+    rowCounts.map((
+      count
+    ) => [count, text(`DELETE FROM superstep_tasks WHERE checkpoint IN (SELECT sequence ${removedText(count)})`)])
+  ),
   removeHead: text("DELETE FROM superstep_heads WHERE thread = ? AND place = ? AND branch = ?"),
-  deletes: ["heads", "tasks", "checkpoints"].map((table) => text(`DELETE FROM superstep_${table} WHERE thread = ?`)),
+  deletes: [
+    text("DELETE FROM superstep_heads WHERE thread = ?"),
+    text(
+      "DELETE FROM superstep_tasks WHERE checkpoint IN (SELECT sequence FROM superstep_checkpoints WHERE thread = ?)"
+    ),
+    text("DELETE FROM superstep_checkpoints WHERE thread = ?")
+  ],
   deleteThread: text("DELETE FROM superstep_threads WHERE key = ?")
 })
 
@@ -289,8 +300,11 @@ const lastOf = (rows: ReadonlyArray<TaskRow>): ReadonlyMap<string, TaskRow> => {
   return last
 }
 
-const taskParams = (where: readonly [Integer, string], rows: ReadonlyArray<TaskRow>): ReadonlyArray<unknown> =>
-  rows.flatMap((row) => [...where, toColumn(row.checkpoint), toColumn(row.task), row.status, row.revision, row.data])
+/** A checkpoint, as statements about its tasks name it. */
+type Beside = readonly [key: Integer, namespace: string, checkpoint: string]
+
+const taskParams = (beside: Beside, rows: ReadonlyArray<TaskRow>): ReadonlyArray<unknown> =>
+  rows.flatMap((row) => [...beside, toColumn(row.task), row.status, row.revision, row.data])
 
 /** The rows in batches for which there is a statement. */
 const batchesOf = <A>(rows: ReadonlyArray<A>): ReadonlyArray<ReadonlyArray<A>> => {
@@ -303,37 +317,53 @@ const batchesOf = <A>(rows: ReadonlyArray<A>): ReadonlyArray<ReadonlyArray<A>> =
   return batches
 }
 
-/** Puts rows with different keys, and gives those that stand in place of one. */
+/** The rows that stand of some tasks. */
+const standingIn = (connection: Connection, texts: Texts, beside: Beside, rows: ReadonlyArray<TaskRow>) =>
+  Effect.map(
+    execute<Omit<TaskColumns, "checkpoint">>(connection, texts.kept.get(rows.length)!, [
+      ...beside,
+      ...rows.map(({ task }) => toColumn(task))
+    ]),
+    (found) => found.map((row) => toTask({ ...row, checkpoint: beside[2] }))
+  )
+
+/** Puts rows beside one checkpoint, with different keys, and gives those that stand in place of one. */
 const putBatch = Effect.fnUntraced(
-  function*(connection: Connection, texts: Texts, where: readonly [Integer, string], rows: ReadonlyArray<TaskRow>) {
-    const put = connection.executeValues(texts.put.get(rows.length)!, taskParams(where, rows))
-    const won = (yield* put) as ReadonlyArray<[checkpoint: string, task: string]>
+  function*(connection: Connection, texts: Texts, beside: Beside, rows: ReadonlyArray<TaskRow>) {
+    const put = connection.executeValues(texts.put.get(rows.length)!, taskParams(beside, rows))
+    const won = (yield* put) as ReadonlyArray<readonly [task: string]>
     if (won.length === rows.length) return []
-    const isWon = new Set(won.map(([checkpoint, task]) => keyOf(fromColumn(checkpoint), fromColumn(task))))
-    const keys = rows.flatMap((row) => [toColumn(row.checkpoint), toColumn(row.task)])
-    const kept = yield* execute<TaskColumns>(connection, texts.kept.get(rows.length)!, [...where, ...keys])
-    return kept.map(toTask).filter(({ checkpoint, task }) => !isWon.has(keyOf(checkpoint, task)))
+    const isWon = new Set(won.map(([task]) => fromColumn(task)))
+    return (yield* standingIn(connection, texts, beside, rows)).filter(({ task }) => !isWon.has(task))
   }
 )
+
+/** The rows in batches, each beside one checkpoint. */
+const besideEach = (
+  where: readonly [Integer, string],
+  rows: ReadonlyArray<TaskRow>
+): ReadonlyArray<readonly [Beside, ReadonlyArray<TaskRow>]> =>
+  [...Map.groupBy(rows, ({ checkpoint }) => checkpoint)].flatMap(([checkpoint, own]) =>
+    batchesOf(own).map((batch) => [[...where, toColumn(checkpoint)], batch] as const)
+  )
 
 const putTasks = Effect.fnUntraced(
   function*(connection: Connection, texts: Texts, thread: string, put: Put) {
     const { branch, life, namespace, place, tasks: rows } = put
     const begun = yield* threadIn(connection, texts.lockedThread, thread)
     if (begun?.life !== toColumn(life)) return yield* new ThreadDeleted({ thread })
+    const head = yield* execute<Pick<HeadColumns, "id">>(connection, texts.head, [begun.key, toColumn(place), branch])
+    const found = head[0] === undefined ? undefined : fromColumn(head[0].id)
     const last = lastOf(rows)
     const where = [begun.key, toColumn(namespace)] as const
     const kept = new Map<string, TaskRow>()
-    for (const batch of batchesOf([...last.values()])) {
-      for (const row of yield* putBatch(connection, texts, where, batch)) kept.set(keyOf(row.checkpoint, row.task), row)
+    for (const [beside, batch] of besideEach(where, [...last.values()])) {
+      const isHead = batch[0]!.checkpoint === found
+      const standing = yield* (isHead ? putBatch : standingIn)(connection, texts, beside, batch)
+      for (const row of standing) kept.set(keyOf(row.checkpoint, row.task), row)
+      const late = isHead ? undefined : batch.find((row) => replaces(row, kept.get(keyOf(row.checkpoint, row.task))))
+      if (late !== undefined) return yield* new ThreadConflict({ thread, branch, expected: late.checkpoint, found })
     }
-    const late = yield* lateIn(
-      connection,
-      texts,
-      [begun.key, toColumn(place), branch],
-      [...last].filter(([id]) => !kept.has(id))
-    )
-    if (late !== undefined) return yield* new ThreadConflict({ thread, branch, ...late })
     // A row that is done stands for those that come after it.
     return rows.map((row) => {
       const id = keyOf(row.checkpoint, row.task)
@@ -343,19 +373,9 @@ const putTasks = Effect.fnUntraced(
   }
 )
 
-/** Rows that were put beside a checkpoint that is not the head. */
-const lateIn = Effect.fnUntraced(function*(
-  connection: Connection,
-  texts: Texts,
-  head: readonly [Integer, string, number],
-  put: ReadonlyArray<readonly [string, TaskRow]>
-) {
-  if (put.length === 0) return undefined
-  const current = (yield* execute<Pick<HeadColumns, "id">>(connection, texts.head, head))[0]
-  const found = current === undefined ? undefined : fromColumn(current.id)
-  const late = put.find(([, row]) => row.checkpoint !== found)
-  return late === undefined ? undefined : { expected: late[1].checkpoint, found }
-})
+/** Whether a row would be new beside a checkpoint. */
+const replaces = (row: TaskRow, present: TaskRow | undefined): boolean =>
+  present === undefined || (present.status !== "done" && (row.status === "done" || row.revision > present.revision))
 
 interface Mover {
   readonly thread: string
@@ -368,12 +388,10 @@ const putFolded = Effect.fnUntraced(
   function*(connection: Connection, texts: Texts, key: Integer, { expected, finished, namespace, tasks }: Move) {
     const where = [key, toColumn(namespace)] as const
     const given = tasks.length === 1 ? tasks : [...lastOf(tasks).values()]
-    for (const rows of batchesOf(given)) {
-      const data = new Map(rows.map((row) => [keyOf(row.checkpoint, row.task), row.data]))
-      const standing = yield* putBatch(connection, texts, where, rows)
-      if (standing.some((row) => row.status === "done" && row.data !== data.get(keyOf(row.checkpoint, row.task)))) {
-        return false
-      }
+    for (const [beside, rows] of besideEach(where, given)) {
+      const data = new Map(rows.map((row) => [row.task, row.data]))
+      const standing = yield* putBatch(connection, texts, beside, rows)
+      if (standing.some((row) => row.status === "done" && row.data !== data.get(row.task))) return false
     }
     if (finished === undefined || expected === undefined) return true
     const found = yield* execute<{ readonly done: Integer }>(connection, texts.done, [...where, toColumn(expected)])
@@ -397,8 +415,9 @@ const makeMove = Effect.fnUntraced(
       if (isStored) return
       return yield* conflict
     }
-    if (!(yield* putFolded(connection, texts, key, move))) return yield* conflict
+    // Before the rows of tasks: some stand beside it.
     yield* connection.execute(texts.checkpoint, checkpointParams(key, namespace, checkpoint), undefined)
+    if (!(yield* putFolded(connection, texts, key, move))) return yield* conflict
     yield* connection.execute(texts.moveHead, [...head, toColumn(checkpoint.id), toColumn(owner)], undefined)
   }
 )
@@ -452,8 +471,8 @@ const restore = Effect.fnUntraced(
       yield* connection.execute(texts.checkpoint, checkpointParams(key, namespace, row), undefined)
     }
     for (const [namespace, rows] of Map.groupBy(tasks, (one) => one.namespace)) {
-      for (const batch of batchesOf(rows.map(({ row }) => row))) {
-        yield* connection.executeValues(texts.put.get(batch.length)!, taskParams([key, toColumn(namespace)], batch))
+      for (const [beside, batch] of besideEach([key, toColumn(namespace)], rows.map(({ row }) => row))) {
+        yield* putBatch(connection, texts, beside, batch)
       }
     }
     for (const { branch, id, owner, place } of heads) {

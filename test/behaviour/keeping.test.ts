@@ -282,8 +282,8 @@ behaves(
       const forged: ReadonlyArray<readonly [string, (dump: Dump) => Dump, number, string | undefined, string]> = [
         ["a value", onData(4, "[\"sum\",6]", "[\"sum\",7]"), 4, "sum", "its cells"],
         ["what was seen", onData(5, "\"seen\":[\"step\"]", "\"seen\":[\"side\"]"), 5, undefined, "its seen"],
-        ["a result that is added up", onTask(2, "[\"sum\",0,2]", "[\"sum\",0,3]"), 3, "sum", "its cells"],
-        ["a result that is kept as it is", onTask(2, "[\"n\",0,3]", "[\"n\",0,4]"), 3, undefined, "its id"]
+        ["a result that is added up", onTask(2, "[\"sum\",2]", "[\"sum\",3]"), 3, "sum", "its cells"],
+        ["a result that is kept as it is", onTask(2, "[\"n\",3]", "[\"n\",4]"), 3, undefined, "its id"]
       ]
       for (const [what, change, step, channel, detail] of forged) {
         yield* changed(change)

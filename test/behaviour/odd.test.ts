@@ -217,7 +217,7 @@ it.effect("a text that has become bytes, or a number, in the file is damage, not
     )
     const columns = {
       superstep_checkpoints: ["id", "parent", "source", "data", "metadata"],
-      superstep_tasks: ["checkpoint", "task", "status", "data"],
+      superstep_tasks: ["task", "status", "data"],
       superstep_heads: ["id", "owner"]
     }
     const folder = mkdtempSync(join(tmpdir(), "superstep-"))

@@ -137,7 +137,8 @@ const storedIn = (db: DatabaseSync): Stored => ({
   ),
   tasks: query(
     db,
-    "SELECT namespace, checkpoint, task, status, data FROM superstep_tasks ORDER BY namespace, checkpoint, task"
+    "SELECT c.namespace, c.id AS checkpoint, t.task, t.status, t.data FROM superstep_tasks t " +
+      "JOIN superstep_checkpoints c ON c.sequence = t.checkpoint ORDER BY c.namespace, c.id, t.task"
   ),
   heads: query(db, "SELECT place, branch, id FROM superstep_heads ORDER BY place, branch")
 })

@@ -221,12 +221,18 @@ describe("Law17 what does not read back is refused, and named", () => {
 
   it("Law17 a value that its channel refuses", () => {
     const forged = (from: string, to: string) =>
-      faultOf(readBack(machine, { ...all, tasks: all.tasks.map((row) => resealedTask(row, (json) => json.replace(from, to))) }, last))
-    assert.deepInclude(forged("[\"last\",0,5]", "[\"last\",0,\"five\"]"), { reason: "Decode", channel: "last" })
+      faultOf(
+        readBack(machine, {
+          ...all,
+          tasks: all.tasks.map((row) => resealedTask(row, (json) => json.replace(from, to)))
+        }, last)
+      )
+    assert.deepInclude(forged("[\"last\",5]", "[\"last\",\"five\"]"), { reason: "Decode", channel: "last" })
     assert.deepInclude(forged("[\"a\"]", "[1]"), { reason: "Decode", channel: "list" })
-    const cell = damaged((row) => resealed(row, (json) => json.replace("[\"branch:to:a\",null]", "[\"branch:to:a\",1]")))
+    const cell = damaged((row) =>
+      resealed(row, (json) => json.replace("[\"branch:to:a\",null]", "[\"branch:to:a\",1]"))
+    )
     assert.deepInclude(faultOf(cell), { reason: "Decode", channel: "branch:to:a" })
-  })
   })
 
   it("Law18 a channel that the graph no longer has", () => {

@@ -255,9 +255,9 @@ const broken: ReadonlyArray<readonly [what: string, mutate: Mutate, name: string
     "keeps no order of tasks",
     seen((saved) => ({
       ...saved,
-      tasks: saved.tasks.toSorted((a, b) => a.task < b.task ? -1 : 1)
+      tasks: saved.tasks.toSorted((a, b) => a.task.localeCompare(b.task))
     })),
-    "tasks come with their checkpoint, in the order in which they were put"
+    "tasks come with their checkpoint, in the order of their ids, whatever order they were put in"
   ],
   [
     "gives a checkpoint alone",

@@ -18,7 +18,7 @@ import {
   type Program,
   TASKS
 } from "./program.ts"
-import { type Fault, fault, type Marks, type StoredBy, type StoredWrite } from "./stored.ts"
+import { type Fault, fault, type Marks, partsOf, type StoredBy, type StoredWrite } from "./stored.ts"
 import type { Write } from "./writes.ts"
 
 /** How one stored channel is read. */
@@ -211,10 +211,11 @@ export class Reading {
   }
 
   /** A stored write as its channel read it then. */
-  written(source: Source, [name, kind, json]: StoredWrite): Result.Result<unknown, Fault> {
+  written(source: Source, write: StoredWrite): Result.Result<unknown, Fault> {
+    const { json, kind, name } = partsOf(write)
     const form = this.#form(name, json, false)
     if (Result.isFailure(form)) return Result.fail(form.failure)
-    const value = source.channel.codec.decodeWrite({ kind: kind === 0 ? "write" : "overwrite", json: form.success })
+    const value = source.channel.codec.decodeWrite({ kind, json: form.success })
     return Result.isFailure(value) ? fault("Decode", name, value.failure) : Result.succeed(value.success)
   }
 
@@ -222,7 +223,7 @@ export class Reading {
   writes(rows: ReadonlyArray<StoredWrite>): Result.Result<ReadonlyArray<Write>, Fault> {
     const writes: Array<Write> = []
     for (const row of rows) {
-      const source = this.source(row[0])
+      const source = this.source(partsOf(row).name)
       if (source === undefined) continue
       const write = Result.flatMap(this.written(source, row), (value) => this.now(source, value))
       if (Result.isFailure(write)) return Result.fail(write.failure)

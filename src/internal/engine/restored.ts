@@ -23,6 +23,7 @@ import {
   fault,
   type Graphs,
   isHandedUp,
+  partsOf,
   type Place,
   rowOverhead,
   type StoredAnswers,
@@ -40,7 +41,13 @@ const parse = (text: string): Result.Result<unknown, Fault> => {
 }
 
 const GraphsData = Schema.Array(Schema.Tuple([Schema.String, Schema.String]))
-const WritesData = Schema.Array(Schema.Tuple([Schema.String, Schema.Literals([0, 1]), Schema.Json]))
+const WritesData = Schema.Array(
+  Schema.Union([
+    Schema.String,
+    Schema.Tuple([Schema.String, Schema.Json]),
+    Schema.Tuple([Schema.String, Schema.Json, Schema.Literal(1)])
+  ])
+)
 const AskerData = {
   graph: Schema.optionalKey(Schema.String),
   isHandler: Schema.optionalKey(Schema.Literal(true))
@@ -97,7 +104,9 @@ const shaped =
     )
   }
 
-const shapedDone = shaped(Schema.is(DoneData), "the result of a task")
+const shapedResult = shaped(Schema.is(Schema.Union([WritesData, DoneData])), "the result of a task")
+const shapedDone = (beside: ReadonlyArray<string>, text: string): Result.Result<typeof DoneData.Type, Fault> =>
+  Result.map(shapedResult(beside, text), (data) => "writes" in data ? data : { writes: data })
 const shapedPaused = shaped(Schema.is(PausedData), "the pause of a task")
 const shapedFailed = shaped(Schema.is(FailedData), "the failure of a task")
 const shapedCheckpoint = shaped(Schema.is(StoredCheckpointData), "its data")
@@ -181,7 +190,8 @@ const writtenIn = (
   Result.flatMap(shapedDone(besideTask(row), row.data), ({ writes }) => {
     const out: Array<Written> = []
     for (const write of writes) {
-      const source = isWanted(write[0]) ? reading.source(write[0]) : undefined
+      const { name } = partsOf(write)
+      const source = isWanted(name) ? reading.source(name) : undefined
       if (source === undefined) continue
       const value = reading.written(source, write)
       if (Result.isFailure(value)) return Result.fail(value.failure)

@@ -117,7 +117,19 @@ const growth = 2
 const leastChanges = rowOverhead * 20
 
 type Pairs<A = number> = ReadonlyArray<readonly [string, A]>
-export type StoredWrite = readonly [channel: string, kind: 0 | 1, json: Schema.Json]
+/** A write as it is stored: of `null`, by the name of its channel alone; an Overwrite is marked. */
+export type StoredWrite =
+  | string
+  | readonly [channel: string, json: Schema.Json]
+  | readonly [channel: string, json: Schema.Json, overwrite: 1]
+
+/** The parts of a stored write. */
+export const partsOf = (
+  write: StoredWrite
+): { readonly name: string; readonly kind: "write" | "overwrite"; readonly json: Schema.Json } =>
+  typeof write === "string"
+    ? { name: write, kind: "write", json: null }
+    : { name: write[0], kind: write.length === 3 ? "overwrite" : "write", json: write[1] }
 
 /** What a checkpoint says: the whole state in a keyframe, or what has changed since its parent. Each channel has changed once. */
 export interface CheckpointData {
@@ -146,6 +158,7 @@ export interface CheckpointData {
 }
 
 type TaskData =
+  | ReadonlyArray<StoredWrite>
   | {
     readonly writes: ReadonlyArray<StoredWrite>
     readonly graphs?: Graphs
@@ -202,7 +215,8 @@ export const encodeWrites = (
     const channel = program.channels[number]!
     const row = channel.codec.encodeWrite(value)
     if (Result.isFailure(row)) return fault("Encode", channel.name, row.failure)
-    rows.push([channel.name, row.success.kind === "write" ? 0 : 1, row.success.json])
+    const { json, kind } = row.success
+    rows.push(kind === "overwrite" ? [channel.name, json, 1] : json === null ? channel.name : [channel.name, json])
   }
   return Result.succeed(rows)
 }
@@ -245,7 +259,10 @@ const taskData = (
     case "done":
       return Result.map(
         encodeWrites(program, record.writes),
-        (writes) => ({ writes, ...graphs, ...marksOf(program, by, record.writes) })
+        (writes): TaskData => {
+          const more = { ...graphs, ...marksOf(program, by, record.writes) }
+          return Object.keys(more).length === 0 ? writes : { writes, ...more }
+        }
       )
     case "paused":
       return Result.succeed({ requests: record.requests, ...answersOf(record.answers), ...graphs })

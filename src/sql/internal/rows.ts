@@ -95,6 +95,8 @@ export const checkpointParams = (key: Integer, namespace: string, row: Checkpoin
   row.metadata
 ]
 
+const byTask = (a: TaskRow, b: TaskRow): number => a.task < b.task ? -1 : a.task > b.task ? 1 : 0
+
 /** Puts the rows of a chain in order: from the nearest keyframe to the checkpoint, each with its tasks. */
 export const toSaved = (id: string, rows: ReadonlyArray<SavedColumns>): Option.Option<Saved> => {
   const checkpoints = new Map<string, CheckpointRow>()
@@ -122,5 +124,5 @@ export const toSaved = (id: string, rows: ReadonlyArray<SavedColumns>): Option.O
   }
   if (chain.length === 0) return Option.none()
   chain.reverse()
-  return Option.some({ chain, tasks: chain.flatMap((row) => tasks.get(row.id) ?? []) })
+  return Option.some({ chain, tasks: chain.flatMap((row) => tasks.get(row.id)?.sort(byTask) ?? []) })
 }

@@ -38,15 +38,12 @@ const checkpointTables = (dialect: Dialect): ReadonlyArray<string> => [
   )${dialect.table}`,
   "CREATE INDEX superstep_checkpoints_order ON superstep_checkpoints (thread, namespace, sequence)",
   `CREATE TABLE superstep_tasks (
-    sequence ${dialect.key},
-    thread ${dialect.integer} NOT NULL REFERENCES superstep_threads (key) ON DELETE CASCADE,
-    namespace TEXT NOT NULL,
-    checkpoint TEXT NOT NULL,
+    checkpoint ${dialect.integer} NOT NULL REFERENCES superstep_checkpoints (sequence) ON DELETE CASCADE,
     task TEXT NOT NULL,
     status TEXT NOT NULL,
     revision ${dialect.integer} NOT NULL,
     data TEXT NOT NULL,
-    UNIQUE (thread, namespace, checkpoint, task)
+    PRIMARY KEY (checkpoint, task)
   )${dialect.table}`,
   `CREATE TABLE superstep_heads (
     thread ${dialect.integer} NOT NULL REFERENCES superstep_threads (key) ON DELETE CASCADE,
@@ -63,7 +60,7 @@ const probes: ReadonlyArray<string> = [
   "SELECT key, thread, life FROM superstep_threads WHERE 1 = 0",
   "SELECT sequence, thread, namespace, id, parent, branch, step, source, created_millis, format, is_keyframe, data, metadata " +
   "FROM superstep_checkpoints WHERE 1 = 0",
-  "SELECT sequence, thread, namespace, checkpoint, task, status, revision, data FROM superstep_tasks WHERE 1 = 0",
+  "SELECT checkpoint, task, status, revision, data FROM superstep_tasks WHERE 1 = 0",
   "SELECT thread, place, branch, id, owner FROM superstep_heads WHERE 1 = 0"
 ]
 

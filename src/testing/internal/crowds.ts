@@ -147,7 +147,7 @@ const large: ReadonlyArray<Rows.Case> = [
     "a commit with 1,000 tasks",
     Effect.gen(function*() {
       yield* Rows.commitAll("t", ["a"])
-      const rows = count(1_000).map((index) => task("a", String(index)))
+      const rows = count(1_000).map((index) => task("a", String(index).padStart(4, "0")))
       yield* Rows.commit("t", commitOf(checkpoint("b", "a"), { tasks: rows }))
       yield* same("the tasks", yield* Rows.tasksOf("t", "b"), rows)
     })
@@ -206,6 +206,9 @@ const lifeOfOne = Effect.fnUntraced(function*(text: string) {
   yield* same("the threads", yield* Rows.threads, [])
 })
 
+/** By UTF-16 code units, as ids are ordered. */
+const byUnits = (a: string, b: string): number => a < b ? -1 : a > b ? 1 : 0
+
 const hostiles: ReadonlyArray<Rows.Case> = [
   ...hostile.map(([name, text]) => test.hostile(`${name} is an id like any other`, lifeOfOne(text))),
   test.hostile(
@@ -225,7 +228,11 @@ const hostiles: ReadonlyArray<Rows.Case> = [
         yield* same("the list of a namespace", yield* Rows.list("all", text), [`c${index}`])
         yield* same("the head of a place", yield* Rows.headId("all", text), `c${index}`)
       }
-      yield* same("the tasks", (yield* Rows.tasksOf("all", "c0", first))?.map(({ task }) => task), texts)
+      yield* same(
+        "the tasks",
+        (yield* Rows.tasksOf("all", "c0", first))?.map(({ task }) => task),
+        texts.toSorted(byUnits)
+      )
     })
   )
 ]

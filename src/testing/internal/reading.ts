@@ -217,12 +217,16 @@ const orders: ReadonlyArray<Rows.Case> = [
     })
   ),
   test.ordering(
-    "tasks come with their checkpoint, in the order in which they were put",
+    "tasks come with their checkpoint, in the order of their ids, whatever order they were put in",
     Effect.gen(function*() {
       yield* Rows.commitAll("t", ["a", "b"])
       const rows = [task("b", "z"), task("b", "y", { status: "paused" }), task("b", "x", { status: "failed" })]
       yield* same("what putTasks gives", yield* Rows.putTasks("t", rows), rows)
-      yield* same("the tasks", yield* Rows.tasksOf("t", "b"), rows)
+      yield* same("the tasks", yield* Rows.tasksOf("t", "b"), rows.toReversed())
+      const odd = ["Z", "a", "é", "10", "9", "\uffff", "😀", ""].map((id) => task("b", id))
+      yield* Rows.putTasks("t", odd)
+      const ids = (yield* Rows.tasksOf("t", "b"))?.map((row) => row.task)
+      yield* same("the order", ids, ["", "10", "9", "Z", "a", "x", "y", "z", "é", "😀", "\uffff"])
     })
   ),
   test.ordering(
@@ -235,7 +239,7 @@ const orders: ReadonlyArray<Rows.Case> = [
       yield* Rows.commit("t", commitOf(checkpoint("c", "b")))
       yield* Rows.putTasks("t", [task("c", "1")])
       const order = (yield* Rows.tasksOf("t", "c"))?.map((row) => `${row.checkpoint}${row.task}`)
-      yield* same("the tasks", order, ["a2", "a1", "b3", "c1"])
+      yield* same("the tasks", order, ["a1", "a2", "b3", "c1"])
     })
   )
 ]

@@ -45,7 +45,7 @@ const tasks: ReadonlyArray<Rows.Case> = [
         const won = yield* Rows.putTasks("t", [task("a", "0"), second, task("a", "2")])
         yield* same("what putTasks gives", won, [task("a", "0"), first, task("a", "2")])
       }
-      yield* same("the tasks", yield* Rows.tasksOf("t", "a"), [first, task("a", "0"), task("a", "2")])
+      yield* same("the tasks", yield* Rows.tasksOf("t", "a"), [task("a", "0"), first, task("a", "2")])
     })
   ),
   test.tasks(
