@@ -44,7 +44,7 @@ const graphOf = (rounds: number, asks: (n: number) => boolean = () => false) =>
 /** What a thread shows, whatever its id is. */
 const shown = Effect.fnUntraced(function*(thread: ReturnType<ReturnType<typeof graphOf>["thread"]>) {
   const history = yield* thread.history()
-  return history.map(({ createdMillis: _, ...snapshot }) => snapshot)
+  return history.map((snapshot) => ({ ...snapshot, createdMillis: 0 }))
 })
 
 // ---------------------------------------------------------------------------
