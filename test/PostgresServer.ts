@@ -67,7 +67,7 @@ const freePort = async (): Promise<number> => {
   return port
 }
 
-const settings = (port: number, data: string): ReadonlyArray<string> => [
+const settings = (port: number, data: string, commits: "on" | "off"): ReadonlyArray<string> => [
   "-D",
   data,
   "-p",
@@ -77,7 +77,7 @@ const settings = (port: number, data: string): ReadonlyArray<string> => [
   ...[
     "listen_addresses=127.0.0.1",
     "fsync=off",
-    "synchronous_commit=off",
+    `synchronous_commit=${commits}`,
     "full_page_writes=off",
     "max_connections=200"
   ]
@@ -85,8 +85,12 @@ const settings = (port: number, data: string): ReadonlyArray<string> => [
 ]
 
 /** Resolves when the server says that it is ready. */
-const launch = async (program: string, port: number, data: string): Promise<ChildProcess> => {
-  const child = spawn(program, settings(port, data), { ...user, cwd: data, stdio: ["ignore", "ignore", "pipe"] })
+const launch = async (program: string, port: number, data: string, commits: "on" | "off"): Promise<ChildProcess> => {
+  const child = spawn(program, settings(port, data, commits), {
+    ...user,
+    cwd: data,
+    stdio: ["ignore", "ignore", "pipe"]
+  })
   let log = ""
   await new Promise<void>((resolve, reject) => {
     child.stderr!.on("data", (chunk: Buffer) => {
@@ -106,7 +110,8 @@ const end = async (child: ChildProcess, signal: NodeJS.Signals): Promise<void> =
   await exit
 }
 
-export const startPostgres = async (): Promise<PostgresServer> => {
+/** With `commits` off, what was committed last may be gone when the server is killed. */
+export const startPostgres = async (commits: "on" | "off" = "off"): Promise<PostgresServer> => {
   const folder = mkdtempSync(join(tmpdir(), "superstep-postgres-"))
   chmodSync(folder, 0o755)
   const bin = programs(folder)
@@ -118,7 +123,7 @@ export const startPostgres = async (): Promise<PostgresServer> => {
     { ...user, cwd: data, stdio: ["ignore", "ignore", "pipe"] }
   )
   const port = await freePort()
-  const start = () => launch(join(bin, "postgres"), port, data)
+  const start = () => launch(join(bin, "postgres"), port, data, commits)
   let child = await start()
   return {
     port,

@@ -4,6 +4,7 @@
  *
  * @since 0.1.0
  */
+import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -230,6 +231,15 @@ const storageError = (
     cause: error
   })
 
+/** Where a connection is lost, so is the end of its transaction: what the client takes for a defect is the failure of the database. */
+const withoutDefects = <A, E, R>(effect: Effect.Effect<A, E | SqlError, R>): Effect.Effect<A, E | SqlError, R> =>
+  Effect.catchCause(effect, (cause) => {
+    const defect = cause.reasons.find((reason) => Cause.isDieReason(reason) && isSqlError(reason.defect))
+    if (defect === undefined || cause.reasons.some(Cause.isInterruptReason)) return Effect.failCause(cause)
+    const failure = cause.reasons.find(Cause.isFailReason)
+    return Effect.fail(failure === undefined ? (defect as Cause.Die).defect as SqlError : failure.error)
+  })
+
 /** Tells what failed, in terms of threads. */
 const explain = <A, E, R>(
   effect: Effect.Effect<A, E | SqlError, R>,
@@ -238,7 +248,7 @@ const explain = <A, E, R>(
   checkpoint?: string
 ): Effect.Effect<A, Exclude<E, SqlError> | CheckpointError, R> =>
   Effect.mapError(
-    effect,
+    withoutDefects(effect),
     (error) => isSqlError(error) ? storageError(error, action, thread, checkpoint) : error as Exclude<E, SqlError>
   )
 

@@ -1,4 +1,6 @@
 /** Worker processes: started, followed line by line, and killed from outside. */
+import { Effect } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
 import { type ChildProcess, spawn } from "node:child_process"
 import { copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -7,6 +9,7 @@ import { DatabaseSync } from "node:sqlite"
 import { fileURLToPath } from "node:url"
 import { build } from "vite"
 import type { Event } from "./Ledger.ts"
+import { layerClient } from "./Schema.ts"
 
 export type Durability = "sync" | "async" | "exit"
 
@@ -17,6 +20,16 @@ export interface Workshop {
   readonly path: string
   readonly script: string
   readonly remove: () => void
+}
+
+/** Where threads are kept. */
+export interface Storage {
+  readonly argument: string
+  /** What it holds, while no process uses it. */
+  readonly read: () => Promise<Stored>
+  /** What a dead process left. None if it left no tables. */
+  readonly autopsy: () => Promise<Stored | undefined>
+  readonly remove: () => Promise<void>
 }
 
 /** Makes a workshop; whoever made it removes it. */
@@ -40,7 +53,7 @@ export interface Life {
 }
 
 interface Options {
-  readonly filename: string
+  readonly storage: Storage
   readonly durability: Durability
   /** Number of the life: workers find out in different ways where the thread stands. */
   readonly life: number
@@ -53,11 +66,11 @@ interface Options {
 
 /** Starts a worker, and follows it to its end. Anything but a proper end or a kill is thrown. */
 export const run = (
-  { durability, filename, hold, life, onEvent, workshop }: Options
+  { durability, hold, life, onEvent, storage, workshop }: Options
 ): { readonly worker: ChildProcess; readonly end: Promise<Life> } => {
   const args = [
     workshop.script,
-    filename,
+    storage.argument,
     durability,
     String(life),
     ...(hold === true ? ["hold"] : [])
@@ -129,22 +142,23 @@ export interface Stored {
   readonly heads: ReadonlyArray<StoredHead>
 }
 
+const texts = {
+  checkpoints:
+    "SELECT namespace, id, parent, branch, step, source, format, is_keyframe, data, metadata FROM superstep_checkpoints ORDER BY namespace, sequence",
+  tasks: "SELECT c.namespace, c.id AS checkpoint, t.task, t.status, t.data FROM superstep_tasks t " +
+    "JOIN superstep_checkpoints c ON c.sequence = t.checkpoint ORDER BY c.namespace, c.id, t.task",
+  heads: "SELECT place, branch, id FROM superstep_heads ORDER BY place, branch"
+}
+
 const storedIn = (db: DatabaseSync): Stored => ({
   integrity: [...query(db, "PRAGMA integrity_check"), ...query(db, "PRAGMA foreign_key_check")],
-  checkpoints: query(
-    db,
-    "SELECT namespace, id, parent, branch, step, source, format, is_keyframe, data, metadata FROM superstep_checkpoints ORDER BY namespace, sequence"
-  ),
-  tasks: query(
-    db,
-    "SELECT c.namespace, c.id AS checkpoint, t.task, t.status, t.data FROM superstep_tasks t " +
-      "JOIN superstep_checkpoints c ON c.sequence = t.checkpoint ORDER BY c.namespace, c.id, t.task"
-  ),
-  heads: query(db, "SELECT place, branch, id FROM superstep_heads ORDER BY place, branch")
+  checkpoints: query(db, texts.checkpoints),
+  tasks: query(db, texts.tasks),
+  heads: query(db, texts.heads)
 })
 
 /** What a file holds that no process has open. */
-export const read = (filename: string): Stored => {
+const read = (filename: string): Stored => {
   const db = new DatabaseSync(filename)
   try {
     return storedIn(db)
@@ -154,7 +168,7 @@ export const read = (filename: string): Stored => {
 }
 
 /** What a dead worker left, read from a copy: the next worker has to recover the file itself. None if it left no tables. */
-export const autopsy = (filename: string): Stored | undefined => {
+const autopsy = (filename: string): Stored | undefined => {
   if (!existsSync(filename)) return undefined
   const copy = `${filename}.copy`
   try {
@@ -172,5 +186,76 @@ export const autopsy = (filename: string): Stored | undefined => {
     }
   } finally {
     for (const suffix of ["", "-wal", "-shm", "-journal"]) rmSync(`${copy}${suffix}`, { force: true })
+  }
+}
+
+/** A SQLite file. */
+export const fileOf = (filename: string): Storage => ({
+  argument: filename,
+  read: async () => read(filename),
+  autopsy: async () => autopsy(filename),
+  remove: async () => {
+    for (const suffix of ["", "-wal", "-shm"]) rmSync(`${filename}${suffix}`, { force: true })
+  }
+})
+
+const inSchema = <A>(argument: string, use: (sql: SqlClient.SqlClient) => Effect.Effect<A, SqlError.SqlError>) =>
+  Effect.runPromise(Effect.provide(SqlClient.SqlClient.use(use), layerClient(argument, "a test")))
+
+/** Integers as numbers, where Postgres gives texts or bigints. */
+const plain = (rows: ReadonlyArray<object>): ReadonlyArray<unknown> =>
+  rows.map((row) =>
+    Object.fromEntries(
+      Object.entries(row).map((
+        [key, value]
+      ) => [key, ["branch", "step", "format", "is_keyframe"].includes(key) ? Number(value) : value])
+    )
+  )
+
+const readSchema = (argument: string): Promise<Stored> =>
+  inSchema(argument, (sql) => {
+    const rows = <A>(text: string) => Effect.map(sql.unsafe<object>(text), (rows) => plain(rows) as ReadonlyArray<A>)
+    return Effect.map(
+      Effect.all([
+        rows<StoredCheckpoint>(texts.checkpoints),
+        rows<StoredTask>(texts.tasks),
+        rows<StoredHead>(texts.heads)
+      ]),
+      ([checkpoints, tasks, heads]): Stored => ({ integrity: [{ integrity_check: "ok" }], checkpoints, tasks, heads })
+    )
+  })
+
+/** A schema of a Postgres server. What a dead process had begun is over once its connections are gone. */
+export const makeSchema = async (port: number): Promise<Storage> => {
+  const schema = `s${globalThis.crypto.randomUUID().replaceAll("-", "")}`
+  const argument = `postgres:${port}:${schema}`
+  await inSchema(argument, (sql) => sql.unsafe(`CREATE SCHEMA ${schema}`))
+  return {
+    argument,
+    read: () => readSchema(argument),
+    autopsy: async () => {
+      const left = () =>
+        inSchema(argument, (sql) =>
+          Effect.map(
+            sql.unsafe<{ readonly n: unknown }>(
+              "SELECT count(*) AS n FROM pg_stat_activity WHERE application_name = $1",
+              [schema]
+            ),
+            (rows) => Number(rows[0]!.n)
+          ))
+      while (await left() > 0) await new Promise((resolve) => setTimeout(resolve, 5))
+      const tables = await inSchema(
+        argument,
+        (sql) =>
+          sql.unsafe<{ readonly n: unknown }>(
+            "SELECT count(*) AS n FROM pg_tables WHERE schemaname = $1 AND tablename = 'superstep_heads'",
+            [schema]
+          )
+      )
+      return Number(tables[0]!.n) === 0 ? undefined : await readSchema(argument)
+    },
+    remove: async () => {
+      await inSchema(argument, (sql) => sql.unsafe(`DROP SCHEMA ${schema} CASCADE`))
+    }
   }
 }

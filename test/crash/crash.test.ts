@@ -6,16 +6,18 @@
  */
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "@effect/vitest"
 import type { ChildProcess } from "node:child_process"
-import { rmSync } from "node:fs"
 import { join } from "node:path"
+import { inject } from "vitest"
+import { type PostgresServer, startPostgres } from "../PostgresServer.ts"
 import { type Event, leadsTo, Ledger, type Stage, stageOf, stages } from "./Ledger.ts"
 import {
-  autopsy,
   type Durability,
+  fileOf,
   type Life,
+  makeSchema,
   makeWorkshop,
-  read,
   run,
+  type Storage,
   type Stored,
   type Workshop
 } from "./Processes.ts"
@@ -116,7 +118,7 @@ interface Story {
 /** Runs a thread to its end, killing it on the way. */
 const live = async (
   killer: Killer,
-  options: { readonly filename: string; readonly durability: Durability; readonly workshop: Workshop }
+  options: { readonly storage: Storage; readonly durability: Durability; readonly workshop: Workshop }
 ): Promise<Story> => {
   const lives: Array<Life> = []
   const left: Array<Stored | undefined> = []
@@ -124,10 +126,10 @@ const live = async (
     const isDoomed = deaths < killsPerThread && killer.killed < killer.planned
     const life = await run({ ...options, life: lives.length, ...(isDoomed ? { onEvent: killer.plan() } : {}) }).end
     lives.push(life)
-    if (!life.isKilled) return { lives, left, stored: read(options.filename) }
+    if (!life.isKilled) return { lives, left, stored: await options.storage.read() }
     deaths++
     killer.count(stageOf(life.log))
-    left.push(autopsy(options.filename))
+    left.push(await options.storage.autopsy())
   }
 }
 
@@ -144,7 +146,7 @@ const undisturbedOf = async (durability: Durability): Promise<Story> => {
   const known = undisturbed.get(durability)
   if (known !== undefined) return known
   const story = await live(new Killer(() => 0), {
-    filename: join(workshop.path, `undisturbed-${durability}.db`),
+    storage: fileOf(join(workshop.path, `undisturbed-${durability}.db`)),
     durability,
     workshop
   })
@@ -156,7 +158,9 @@ const undisturbedOf = async (durability: Durability): Promise<Story> => {
 const killAll = async (
   durability: Durability,
   planned: number,
-  check: (story: Story, expected: Story) => void
+  check: (story: Story, expected: Story) => void,
+  make: (thread: number) => Promise<Storage> = async (thread) =>
+    fileOf(join(workshop.path, `${durability}-${thread}.db`))
 ): Promise<Killer> => {
   const expected = await undisturbedOf(durability)
   const killer = new Killer(randomOf(seed))
@@ -164,10 +168,10 @@ const killAll = async (
   let threads = 0
   const lane = async (): Promise<void> => {
     while (killer.killed < planned) {
-      const filename = join(workshop.path, `${durability}-${threads++}.db`)
-      const story = await live(killer, { filename, durability, workshop })
+      const storage = await make(threads++)
+      const story = await live(killer, { storage, durability, workshop })
       check(story, expected)
-      for (const suffix of ["", "-wal", "-shm"]) rmSync(`${filename}${suffix}`, { force: true })
+      await storage.remove()
     }
   }
   await Promise.all(Array.from({ length: lanes }, lane))
@@ -240,6 +244,18 @@ const checkLedger = ({ left, lives }: Story): void => {
   }
 }
 
+/** Each stage of the protocol was hit. */
+const checkHits = (killer: Killer, where: string): void => {
+  const hits = Object.fromEntries([...killer.hits].sort(([, a], [, b]) => b - a))
+  console.log(`${killer.killed} kills on ${where}:`, hits)
+  assert.isAtLeast(killer.killed, kills)
+  if (kills < 200) return
+  const table = JSON.stringify(hits)
+  for (const stage of stages) {
+    assert.isAtLeast(killer.hits.get(stage) ?? 0, hitsPerStage, `hits of "${stage}" in ${table}`)
+  }
+}
+
 beforeEach(({ onTestFailed }) => {
   onTestFailed(() => console.error(`SUPERSTEP_SEED=${seed} repeats the choices of this run`))
 })
@@ -252,14 +268,7 @@ describe("a run that is killed", () => {
       checkLedger(story)
       checkPauses(story)
     })
-    const hits = Object.fromEntries([...killer.hits].sort(([, a], [, b]) => b - a))
-    console.log(`${killer.killed} kills:`, hits)
-    assert.isAtLeast(killer.killed, kills)
-    if (kills < 200) return
-    const table = JSON.stringify(hits)
-    for (const stage of stages) {
-      assert.isAtLeast(killer.hits.get(stage) ?? 0, hitsPerStage, `hits of "${stage}" in ${table}`)
-    }
+    checkHits(killer, "SQLite")
   }, Math.max(60_000, kills * 3_000))
 
   it("A2 ends as an undisturbed one when commits come behind the run", async () => {
@@ -280,4 +289,62 @@ describe("a run that is killed", () => {
     })
     assert.isAtLeast(killed, kills / 10)
   }, Math.max(60_000, kills * 300))
+
+  it("A1 ends as an undisturbed one on Postgres, and no acknowledged task runs again", async () => {
+    const killer = await killAll("sync", kills, (story, expected) => {
+      checkEnd(story, expected)
+      checkRows(story, expected)
+      checkLedger(story)
+      checkPauses(story)
+    }, () => makeSchema(inject("postgresPort")))
+    checkHits(killer, "Postgres")
+  }, Math.max(60_000, kills * 3_000))
+})
+
+/** Runs a thread to its end, while the server is killed under it. */
+const onDyingServer = async (server: PostgresServer, random: () => number, deaths: number): Promise<Story> => {
+  const storage = await makeSchema(server.port)
+  const lives: Array<Life> = []
+  const left: Array<Stored | undefined> = []
+  for (;;) {
+    let until = lives.length < deaths ? Math.floor(random() * randomEvents) : Infinity
+    let dying: Promise<void> | undefined
+    const onEvent = (event: Event | undefined): void => {
+      if (event !== undefined && until-- === 0) dying = server.kill()
+    }
+    const life = await run({ storage, durability: "sync", workshop, life: lives.length, onEvent }).end
+    lives.push(life)
+    if (dying === undefined) {
+      assert.strictEqual(life.log.at(-1)?.[0], "done")
+      return { lives, left, stored: await storage.read() }
+    }
+    await dying
+    await server.restart()
+    left.push(await storage.autopsy())
+    const last = life.log.at(-1)!
+    // The server may have died after all that the process wanted of it.
+    if (last[0] === "failed") assert.strictEqual(last[1], "CheckpointError", String(last[2]))
+  }
+}
+
+describe("a run whose database server is killed", () => {
+  let server: PostgresServer
+  beforeAll(async () => {
+    server = await startPostgres("on")
+  }, 60_000)
+  afterAll(() => server.stop())
+
+  it("tells a typed failure, and ends as an undisturbed one once the server is back", async () => {
+    const expected = await undisturbedOf("sync")
+    const random = randomOf(seed)
+    let deaths = 0
+    while (deaths < kills / 10) {
+      const story = await onDyingServer(server, random, 6)
+      checkEnd(story, expected)
+      checkRows(story, expected)
+      checkLedger(story)
+      deaths += story.lives.length - 1
+    }
+    console.log(`${deaths} deaths of the server`)
+  }, Math.max(90_000, kills * 2_000))
 })

@@ -1,13 +1,24 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Layer, Schema } from "effect"
-import { rmSync } from "node:fs"
 import { join } from "node:path"
 import { Channel, Checkpointer, END, State, StateGraph } from "superstep"
+import { inject } from "vitest"
 import { resealedTask } from "../engine/rows.ts"
 import type { Event } from "./Ledger.ts"
-import { type Life, makeWorkshop, read, run, type Stored, type Workshop } from "./Processes.ts"
+import {
+  fileOf,
+  type Life,
+  makeSchema,
+  makeWorkshop,
+  run,
+  type Storage,
+  type Stored,
+  type Workshop
+} from "./Processes.ts"
 
 const rounds = 30
+/** `SUPERSTEP_ROUNDS` sets how many there are: 1,000 for a whole proof. */
+const count = Number(process.env["SUPERSTEP_ROUNDS"] ?? rounds)
 /** What an undisturbed thread tells is about so many times the number of rounds. */
 const eventsPerRound = 7
 
@@ -27,10 +38,10 @@ const isIdle = ({ log }: Life): boolean => {
 }
 
 /** A thread that was killed at some point. */
-const leave = async (filename: string, events: number): Promise<void> => {
+const leave = async (storage: Storage, events: number): Promise<void> => {
   let seen = 0
   await run({
-    filename,
+    storage,
     durability: "sync",
     life: 0,
     workshop,
@@ -49,11 +60,11 @@ const contested = (lives: ReadonlyArray<Life>): ReadonlyArray<string> => {
 }
 
 /** Two processes that are loaded before either begins. */
-const race = async (filename: string): Promise<ReadonlyArray<Life>> => {
+const race = async (storage: Storage): Promise<ReadonlyArray<Life>> => {
   let ready = 0
   const workers = [0, 1].map(() =>
     run({
-      filename,
+      storage,
       durability: "sync",
       life: 0,
       workshop,
@@ -114,16 +125,19 @@ describe("two runners of one thread", () => {
       assert.deepStrictEqual((yield* thread.state()).values, out)
     }).pipe(Effect.provide(layerFaster)))
 
-  it("exactly one commits each superstep: one ends with the result, the other with ThreadConflict", async () => {
-    const alone = join(workshop.path, "alone.db")
-    const expected = await run({ filename: alone, durability: "sync", life: 0, workshop }).end
+  const raceAll = async (count: number, make: (round: number) => Promise<Storage>): Promise<void> => {
+    const alone = fileOf(join(workshop.path, "alone.db"))
+    const expected = await run({ storage: alone, durability: "sync", life: 0, workshop }).end
+    const whole = await alone.read()
+    await alone.remove()
     const places = new Set<string>()
     const ends: Record<string, number> = {}
-    for (let round = 0; round < rounds; round++) {
-      const filename = join(workshop.path, `${round}.db`)
+    for (let round = 0; round < count; round++) {
+      const storage = await make(round)
       // Later in the thread each time: the runners meet everywhere.
-      if (round > 0) await leave(filename, round * eventsPerRound)
-      const lives = await race(filename)
+      const events = (round % rounds) * eventsPerRound
+      if (events > 0) await leave(storage, events)
+      const lives = await race(storage)
       const winners = lives.filter((life) => endOf(life)[0] === "done")
       for (const winner of winners) assert.deepStrictEqual(endOf(winner), endOf(expected))
       const losers = lives.filter((life) => !winners.includes(life)).map((life) => endOf(life).slice(0, 2))
@@ -133,14 +147,26 @@ describe("two runners of one thread", () => {
       for (const superstep of contested(lives)) places.add(superstep)
       const kind = winners.length === 2 ? "found it finished" : "conflict"
       ends[kind] = (ends[kind] ?? 0) + 1
-      const stored = read(filename)
+      const stored = await storage.read()
       assert.deepStrictEqual(stored.integrity, [{ integrity_check: "ok" }])
       checkLine(stored)
-      assert.deepStrictEqual(stored, read(alone))
-      for (const suffix of ["", "-wal", "-shm"]) rmSync(`${filename}${suffix}`, { force: true })
+      assert.deepStrictEqual(stored, whole)
+      await storage.remove()
     }
-    console.log(`${rounds} rounds:`, ends, `${places.size} supersteps contested`)
-    assert.isAtLeast(ends["conflict"] ?? 0, rounds / 2)
+    console.log(`${count} rounds:`, ends, `${places.size} supersteps contested`)
+    assert.isAtLeast(ends["conflict"] ?? 0, count / 2)
     assert.isAtLeast(places.size, 10)
-  }, rounds * 6_000)
+  }
+
+  it(
+    "exactly one commits each superstep: one ends with the result, the other with ThreadConflict",
+    () => raceAll(count, async (round) => fileOf(join(workshop.path, `${round}.db`))),
+    count * 6_000
+  )
+
+  it(
+    "exactly one commits each superstep on Postgres",
+    () => raceAll(count, () => makeSchema(inject("postgresPort"))),
+    count * 6_000
+  )
 })

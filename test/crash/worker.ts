@@ -1,8 +1,8 @@
 /**
- * The process that is killed. It runs one fixed graph on a thread of a SQLite file, and tells what it does in lines of
+ * The process that is killed. It runs one fixed graph on a thread of a SQLite file or a Postgres schema, and tells what it does in lines of
  * JSON that are written before it goes on, so that the last line says where death found it.
  *
- * `node worker.ts FILENAME DURABILITY LIFE [hold]`
+ * `node worker.ts STORAGE DURABILITY LIFE [hold]`, where the storage is `postgres:PORT:SCHEMA` or a path
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -18,12 +18,13 @@ import * as Interrupt from "superstep/Interrupt"
 import * as Node from "superstep/Node"
 import { Running } from "superstep/Running"
 import * as Send from "superstep/Send"
-import { layerSqlite } from "superstep/sql/SqlCheckpointer"
+import * as SqlCheckpointer from "superstep/sql/SqlCheckpointer"
 import * as State from "superstep/State"
 import * as StateGraph from "superstep/StateGraph"
 import type { Event } from "./Ledger.ts"
+import { layerClient } from "./Schema.ts"
 
-const [filename, durability, life, hold] = process.argv.slice(2) as [string, "sync" | "async" | "exit", string, string?]
+const [storage, durability, life, hold] = process.argv.slice(2) as [string, "sync" | "async" | "exit", string, string?]
 
 const say = (...event: Event): void => void writeSync(1, `${JSON.stringify(event)}\n`)
 
@@ -201,7 +202,11 @@ const telling = (saver: CheckpointerShape): CheckpointerShape => ({
 })
 
 const layer = Layer.effect(Checkpointer, Effect.map(Checkpointer, telling)).pipe(
-  Layer.provide(layerSqlite({ filename }))
+  Layer.provide(
+    storage.startsWith("postgres:")
+      ? SqlCheckpointer.layer.pipe(Layer.provide(layerClient(storage)))
+      : SqlCheckpointer.layerSqlite({ filename: storage })
+  )
 )
 
 // ---------------------------------------------------------------------------
