@@ -6,12 +6,13 @@ import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type * as Channel from "../../Channel.ts"
+import { isOverwrite } from "../../Channel.ts"
 import { type CheckpointRow, format, type TaskRow } from "../../Checkpoint.ts"
 import { growing } from "../growing.ts"
 import { liveOf } from "./checkpoint.ts"
 import { emptyCell, fold } from "./fold.ts"
 import { isInputTask } from "./plan.ts"
-import { isMachineChannel, type Program } from "./program.ts"
+import { type ChannelProgram, isMachineChannel, type Program } from "./program.ts"
 import { Reading, type Source } from "./reading.ts"
 import { lengthOf, unseal } from "./seal.ts"
 import {
@@ -244,6 +245,24 @@ const foldInto = (
   return Result.succeed(undefined)
 }
 
+/**
+ * Batches as they may be folded: what is only appended comes to the same in one batch, and is copied once. An Overwrite is the first of its batch, and so
+ * begins another.
+ */
+const joined = (
+  { rule }: ChannelProgram,
+  batches: ReadonlyArray<ReadonlyArray<unknown>>
+): ReadonlyArray<ReadonlyArray<unknown>> => {
+  if (rule._tag !== "BinaryOperatorAggregate" || !rule.appends) return batches
+  const out: Array<Array<unknown>> = []
+  for (const batch of batches) {
+    const last = out.at(-1)
+    if (last === undefined || batch.some(isOverwrite)) out.push([...batch])
+    else for (const write of batch) last.push(write)
+  }
+  return out
+}
+
 /** What a channel held: its stored value, and what was written to it since. */
 const heldIn = (reading: Reading, source: Source, cells: Cells): Result.Result<Channel.Cell, Fault> => {
   const { channel } = source
@@ -253,7 +272,7 @@ const heldIn = (reading: Reading, source: Source, cells: Cells): Result.Result<C
     : Result.map(reading.held(source, json), (value): Channel.Cell => Option.some(value))
   if (Result.isFailure(start)) return start
   let cell = start.success
-  for (const batch of cells.writes.get(channel.name) ?? []) {
+  for (const batch of joined(channel, cells.writes.get(channel.name) ?? [])) {
     const next = fold(channel, cell, batch)
     if (Result.isFailure(next)) return fault("Decode", channel.name, next.failure.message)
     cell = next.success
