@@ -329,7 +329,6 @@ export interface Thread<in out S extends State.Any, in out O, out E, out R, in o
    * The part of the thread that belongs to a graph inside it, by its path as events show it. Where a node calls the graph (`["node~0"]`), `called` is that graph.
    */
   readonly at: (path: ReadonlyArray<string>, called?: CalledGraph) => Part
-  /** Removes everything that is stored of the thread. */
   /** Stores the thread under another id too, with its branches, its history and the graphs inside. Each goes its own way then. */
   readonly copy: (to: string) => Effect.Effect<
     void,
@@ -343,6 +342,7 @@ export interface Thread<in out S extends State.Any, in out O, out E, out R, in o
   readonly prune: (keep: PruneOptions) => Effect.Effect<number, ForkError, Checkpointer>
   /** Reads all of the thread, and folds anew what follows from stored results: no node runs. Fails where something is damaged. */
   readonly verify: Effect.Effect<Verification, HistoryError, Checkpointer>
+  /** Removes everything that is stored of the thread. */
   readonly delete: Effect.Effect<void, CheckpointError | InvalidArgument, Checkpointer>
 }
 
@@ -617,9 +617,9 @@ export const make = (program: Program, id: string): Thread<any, any, any, any, a
  */
 export const list = (
   options?: ListOptions
-): Effect.Effect<ReadonlyArray<ListedThread>, CheckpointError | InvalidArgument, Checkpointer> =>
+): Effect.Effect<ReadonlyArray<ListedThread>, CheckpointError | UnknownThread | InvalidArgument, Checkpointer> =>
   telling(() => told(listOptions, options), listThreads) as Effect.Effect<
     ReadonlyArray<ListedThread>,
-    CheckpointError | InvalidArgument,
+    CheckpointError | UnknownThread | InvalidArgument,
     Checkpointer
   >

@@ -15,6 +15,16 @@ const isOptional = (ast: SchemaAST.AST): boolean => ast.context?.isOptional === 
 /** Suspended schemas inside each other that are looked through: one may go on for ever, each time with new parts. */
 const maxSuspended = 8
 
+const literal = (value: unknown): string => JSON.stringify(String(value)) + typeof value
+
+const oddNumbers = ["NaN", "Infinity", "-Infinity"].map(literal)
+
+/** The members of a union, those of unions in it among them. */
+const membersOf = (ast: SchemaAST.AST, part: (ast: SchemaAST.AST) => string): ReadonlyArray<string> => {
+  if (ast._tag === "Enum") return ast.enums.map(([, value]) => literal(value))
+  return ast._tag === "Union" ? ast.types.flatMap((one) => membersOf(one, part)) : [part(ast)]
+}
+
 /** The shape of a stored form as a text. A schema that holds itself is named by how far above it stands. */
 const shapeOf = (ast: SchemaAST.AST, above: ReadonlyArray<SchemaAST.AST>, suspended: number): string => {
   const own = above.indexOf(ast)
@@ -23,9 +33,7 @@ const shapeOf = (ast: SchemaAST.AST, above: ReadonlyArray<SchemaAST.AST>, suspen
   const part = (one: SchemaAST.AST): string => `${shapeOf(one, below, suspended)}${isOptional(one) ? "?" : ""}`
   switch (ast._tag) {
     case "Literal":
-      return JSON.stringify(String(ast.literal)) + typeof ast.literal
-    case "Enum":
-      return listed(["enum", ...ast.enums.map(([, value]) => JSON.stringify(value)).sort()])
+      return literal(ast.literal)
     case "TemplateLiteral":
       return listed(["template", ...ast.parts.map(part)])
     case "Arrays":
@@ -36,8 +44,13 @@ const shapeOf = (ast: SchemaAST.AST, above: ReadonlyArray<SchemaAST.AST>, suspen
         ...ast.propertySignatures.map(({ name, type }) => JSON.stringify(String(name)) + part(type)).sort(),
         ...ast.indexSignatures.map(({ parameter, type }) => `[${part(parameter)}]${part(type)}`).sort()
       ])
-    case "Union":
-      return listed(["union", ...new Set(ast.types.map(part).sort())])
+    case "Enum":
+    case "Union": {
+      const members = new Set(membersOf(ast, part))
+      // What JSON has no number for.
+      if (members.has("Number")) { for (const odd of oddNumbers) members.delete(odd) }
+      return members.size === 1 ? [...members][0]! : listed(["union", ...[...members].sort()])
+    }
     case "Suspend":
       return suspended === maxSuspended ? ast._tag : shapeOf(ast.thunk(), above, suspended + 1)
     default:
@@ -62,12 +75,14 @@ const shape = (schema: Channel.AnySchema | undefined): string => {
   return text
 }
 
-/** What a rule makes of writes, as far as it is no function. Reducers fold alike, however they are stored. */
+/** Kinds of rules whose values mean the same to each other. What was stored as writes is told from what was stored as a value. */
+const reducers: ReadonlySet<string> = new Set(["Append", "Reducer", "Delta"])
+
+/** What a rule makes of writes, as far as it is no function. */
 const foldOf = (rule: Channel.Rule): ReadonlyArray<string> => {
   switch (rule._tag) {
     case "BinaryOperatorAggregate":
-    case "Delta":
-      return ["Reducer"]
+      return [rule.appends ? "Append" : "Reducer"]
     case "Topic":
       return [rule._tag, String(rule.accumulate), String(rule.unique)]
     case "EphemeralValue":
@@ -94,3 +109,10 @@ export const markOf = ({ rule, update, value }: Marked): string => {
 
 /** The kind of rule that a mark says. */
 export const kindOf = (mark: string): string => mark.split(" ")[0]!
+
+/** Whether what has one mark can be read as what has another: as it is, or as a reducer that is stored otherwise. */
+export const isReadable = (was: string, is: string): boolean => {
+  if (was === is) return true
+  const [one, other] = [was.split(" "), is.split(" ")]
+  return one[1] === other[1] && reducers.has(one[0]!) && reducers.has(other[0]!)
+}

@@ -3,10 +3,10 @@
  * is read as the migrations of the graph say. What is left open is a difference: the thread waits until it is settled. Pure.
  */
 import * as Result from "effect/Result"
-import type * as Schema from "effect/Schema"
+import * as Schema from "effect/Schema"
 import * as Channel from "../../Channel.ts"
 import type { GraphDifference } from "../../GraphError.ts"
-import { kindOf, markOf } from "./mark.ts"
+import { isReadable, kindOf, markOf } from "./mark.ts"
 import {
   branchTarget,
   byName,
@@ -29,6 +29,8 @@ export interface Source {
   readonly to: number
   readonly conversions: ReadonlyArray<Conversion>
 }
+
+const appending: Channel.Rule = Channel.append(Schema.Unknown).rule
 
 type Row = readonly [key: string, kind: "write" | "overwrite", json: Schema.Json]
 
@@ -186,11 +188,14 @@ export class Reading {
     if (number === undefined) return this.#differs({ kind: "KeyGone", name })
     const channel = this.program.channels[number]!
     if (conversions.length > 0) return { channel: { ...conversions[0]!.from, name }, to: number, conversions }
-    const own: Source = { channel: name === at ? channel : { ...channel, name }, to: number, conversions }
     const mark = this.#marks?.get(name)
-    const is = isAccepted ? mark : markOf(channel)
-    if (is === mark) return own
-    const [was, now] = [kindOf(mark!), kindOf(is!)]
+    const is = markOf(channel)
+    if (isAccepted || isReadable(mark!, is)) {
+      // What was appended is read as it was appended, whatever a reducer of now would make of it.
+      const isAppended = mark !== undefined && kindOf(mark) === "Append" && mark !== is
+      return { channel: { ...channel, name, rule: isAppended ? appending : channel.rule }, to: number, conversions }
+    }
+    const [was, now] = [kindOf(mark!), kindOf(is)]
     return this.#differs(
       was === now ? { kind: "SchemaChanged", name } : { kind: "RuleChanged", name, was, is: now }
     )

@@ -230,15 +230,13 @@ const foldInto = (
   names: ReadonlyArray<string>,
   groups: ReadonlyArray<ReadonlyArray<Written>>
 ): Result.Result<void, Fault> => {
+  const byName = groups.map((group) => Map.groupBy(group, ({ source }) => source.channel.name))
   for (const name of names) {
-    const own = groups.map((group) =>
-      group.filter(({ source }) => source.channel.name === name).map(({ value }) => value)
-    )
-    const written = own.filter((batch) => batch.length > 0)
-    if (written.length === 0) return fault("Decode", name, "the writes that changed it are missing")
+    const own = byName.map((group) => group.get(name) ?? []).filter((batch) => batch.length > 0)
+    if (own.length === 0) return fault("Decode", name, "the writes that changed it are missing")
+    const written = own.map((batch) => batch.map(({ value }) => value))
     const before = cells.writes.get(name)
-    const isReplaced = groups.flat().find(({ source }) => source.channel.name === name)!.source.channel.rule._tag ===
-      "LastValue"
+    const isReplaced = own[0]![0]!.source.channel.rule._tag === "LastValue"
     if (before === undefined || isReplaced) cells.writes.set(name, written)
     else for (const batch of written) before.push(batch)
   }
@@ -363,9 +361,10 @@ class Rebuild {
     }
     this.changesLength += lengthOf(row.data) + rowOverhead + beside.reduce((sum, { data }) => sum + data.length, 0)
     const folded = (data.folded ?? []).filter((name) => this.reading.source(name) !== undefined)
+    const isFolded = new Set(folded)
     if (folded.length === 0 && this.origin === "") return Result.succeed(undefined)
     // What led to nodes that the graph no longer has is past.
-    const isWanted = (name: string): boolean => folded.includes(name) || (this.origin !== "" && !isMachineChannel(name))
+    const isWanted = (name: string): boolean => isFolded.has(name) || (this.origin !== "" && !isMachineChannel(name))
     return Result.flatMap(
       batches(this.reading, beside, isWanted),
       (groups) =>

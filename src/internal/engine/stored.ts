@@ -13,7 +13,7 @@ import { type Growing, growing, itemsOf } from "../growing.ts"
 import { type Checkpoint, initial } from "./checkpoint.ts"
 import { markOf } from "./mark.ts"
 import { isInputTask, START_TASK } from "./plan.ts"
-import type { Program } from "./program.ts"
+import { INPUT, type Program, TASKS } from "./program.ts"
 import { seal } from "./seal.ts"
 import type { Write } from "./writes.ts"
 
@@ -246,7 +246,9 @@ const marksOf = (
 ): { marks?: Pairs<string> } => {
   if (by === undefined || by.graph === program.fingerprint) return {}
   const names = new Set(writes.map(({ channel }) => program.channels[channel]!.name))
-  return { marks: [...storedBy(program).marks].filter(([name]) => names.has(name)) }
+  // Inputs and Sends hold records of the whole state.
+  const isWhole = names.has(INPUT) || names.has(TASKS)
+  return { marks: [...storedBy(program).marks].filter(([name]) => isWhole || names.has(name)) }
 }
 
 const taskData = (

@@ -32,10 +32,12 @@ export const copy: (thread: string, to: string) => Erased<void> = Effect.fnUntra
 /** Removes what nothing that is kept needs; gives how many checkpoints went. */
 export const prune: (thread: string, keep: Keep) => Erased<number> = Effect.fnUntraced(
   function*(thread: string, keep: Keep) {
-    const dump = yield* dumped(thread)
+    yield* checkThread(thread)
     const saver = yield* Checkpointer
+    // Before it is read: what is removed belongs to this life, or nothing is.
     const life = Option.getOrUndefined(yield* saver.head(thread, ""))?.life
     if (life === undefined) return yield* new UnknownThread({ thread })
+    const dump = yield* dumped(thread)
     const known = new Set(dump.checkpoints.flatMap(({ namespace, row }) => isRoot(namespace) ? [row.id] : []))
     const unknown = keep.checkpoints.find((id) => !known.has(id))
     if (unknown !== undefined) return yield* new UnknownCheckpoint({ thread, checkpoint: unknown, path: [] })

@@ -4,6 +4,7 @@ import * as Option from "effect/Option"
 import type * as Schema from "effect/Schema"
 import type { CheckpointRow, ListedThread } from "../../Checkpoint.ts"
 import { Checkpointer, type CheckpointerShape } from "../../Checkpointer.ts"
+import { UnknownThread } from "../../GraphError.ts"
 import { hasMetadata } from "./inspect.ts"
 import { checkMetadata, metadataOf } from "./session.ts"
 import type { Erased } from "./task.ts"
@@ -37,8 +38,9 @@ export const list: (filter: ListFilter) => Erased<ReadonlyArray<ListedThread>> =
     const saver = yield* Checkpointer
     const ids = yield* saver.threads
     const found: Array<ListedThread> = []
-    // A thread that is gone has nothing behind it.
-    const start = after === undefined ? 0 : ids.includes(after) ? ids.indexOf(after) + 1 : ids.length
+    // A page that begins behind a thread that is gone would leave out others.
+    if (after !== undefined && !ids.includes(after)) return yield* new UnknownThread({ thread: after })
+    const start = after === undefined ? 0 : ids.indexOf(after) + 1
     for (let index = start; index < ids.length && found.length < limit; index++) {
       const id = ids[index]!
       const row = yield* headRow(saver, id)

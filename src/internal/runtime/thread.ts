@@ -41,7 +41,6 @@ import { drive, makeRun, type RootOptions, withinTime } from "./root.ts"
 import {
   Commits,
   type Durability,
-  isAlive,
   load,
   metadataOf,
   noting,
@@ -128,7 +127,9 @@ export const open: (program: Program, thread: string, from: string | undefined) 
   if (found === undefined) {
     // Deleted between the two readings, the thread stands where it stands now.
     if (from !== undefined) return yield* new UnknownCheckpoint({ thread, checkpoint: id, path: [] })
-    if (!(yield* isAlive(saver, thread, head.life))) return yield* open(program, thread, from)
+    const now = Option.getOrUndefined(yield* saver.head(thread, ""))
+    // Meanwhile it was deleted, or has moved on and was pruned.
+    if (now?.life !== head.life || now.id !== head.id) return yield* open(program, thread, from)
     const detail = "the checkpoint where the thread stands is missing"
     return yield* new CheckpointError({ reason: "Decode", thread, checkpoint: id, detail })
   }

@@ -175,7 +175,7 @@ class Verifier {
     const checked = Result.flatMap(Result.mapError(dataOf(row), toError(this.#thread, row.id)), (data) => {
       const before = row.parent === undefined ? undefined : this.#places.get(row.parent)
       const follows = before !== undefined && data.tasks !== undefined &&
-        (data.graph ?? before.chain.by?.graph) === program.fingerprint
+        before.chain.by?.graph === program.fingerprint && (data.graph ?? program.fingerprint) === program.fingerprint
       return follows ? this.#refold(program, row, data, before) : this.#read(program, row)
     })
     if (Result.isSuccess(checked) && this.#followers.has(row.id)) this.#places.set(row.id, checked.success.place)
