@@ -210,6 +210,8 @@ behaves(
       )
       const wrong = yield* Effect.flip(Thread.list({ limit: -1 }))
       assert.strictEqual(wrong._tag, "InvalidArgument")
+      const behindNone = yield* Effect.flip(Thread.list({ after: "gone" }))
+      assert.strictEqual(String(behindNone._tag), "UnknownThread")
     })
 )
 

@@ -489,6 +489,116 @@ behaves("L18 a graph inside a task has migrations of its own", () =>
     assert.deepStrictEqual((yield* thread.at(["inner"]).state()).values, { lines: ["noted", "asked"] })
   }))
 
+behaves(
+  "L18 what was appended is read as appended, whatever a reducer of now would make of it",
+  () =>
+    Effect.gen(function*() {
+      const latest = Channel.reducer({
+        value: texts,
+        initial: () => [],
+        reduce: (_: ReadonlyArray<string>, update: ReadonlyArray<string>) => update
+      })
+      const before = version({ channels: { log: Channel.append(Schema.String) } })
+      for (const log of ["a", "b", "c"]) yield* before.thread("t").invoke({ log: [log] })
+      const after = version({ channels: { log: latest } }).thread("t")
+      assert.deepStrictEqual((yield* after.state()).values, { log: ["a", "b", "c"] })
+      assert.deepStrictEqual(yield* after.invoke({ log: ["d"] }), { log: ["d"] })
+    })
+)
+
+behaves(
+  "L18 a Send that a second version has stored beside a checkpoint of the first is read by a third",
+  () =>
+    Effect.gen(function*() {
+      const up = new Set<string>()
+      const conversions = [
+        Migration.convert("a", { from: Schema.Boolean, value: (is) => is ? "42" : "0" }),
+        Migration.convert("a", { from: Schema.String, value: Number })
+      ]
+      const make = (index: number) =>
+        version({
+          channels: {
+            a: Channel.lastValue([Schema.Boolean, Schema.String, Schema.Int][index] as Schema.Codec<unknown>, {
+              initial: () => [true, "42", 7][index]
+            }),
+            out: Channel.append(Schema.Unknown)
+          },
+          bodies: {
+            first: () => ({}),
+            sends: () => up.has("sends") ? Effect.succeed({}) : Effect.fail("down"),
+            waits: () => up.has("waits") ? Effect.succeed({}) : Effect.fail("down"),
+            takes: ({ a }: { readonly a: unknown }) => ({ out: [a] })
+          },
+          flow: {
+            start: "first",
+            edges: {
+              first: ["sends", "waits"],
+              sends: StateGraph.route(
+                ["takes"],
+                ({ a }: { readonly a: unknown }) => Send.make("takes", { a, out: [] } as never)
+              )
+            }
+          },
+          options: { onFailure: "settle", migrations: conversions.slice(0, index) }
+        }).thread("t")
+      yield* Effect.flip(make(0).invoke({}))
+      up.add("sends")
+      yield* Effect.flip(make(1).continue())
+      up.add("waits")
+      assert.deepStrictEqual((yield* make(2).continue()).out, [42])
+    })
+)
+
+behaves(
+  "L18 a superstep that one version began and another has ended is whole to verify",
+  () =>
+    Effect.gen(function*() {
+      const up = new Set<string>()
+      const make = (key: string, migrations: ReadonlyArray<Migration.Migration>) =>
+        version({
+          channels: { [key]: Channel.append(Schema.String) },
+          bodies: {
+            first: () => ({}),
+            one: () => ({ [key]: ["one"] }),
+            two: () => up.has("two") ? Effect.succeed({ [key]: ["two"] }) : Effect.fail("down")
+          },
+          flow: { start: "first", edges: { first: ["one", "two"] } },
+          options: { onFailure: "settle", migrations }
+        }).thread("t")
+      yield* Effect.flip(make("log", []).invoke({}))
+      up.add("two")
+      const after = make("lines", [Migration.rename("log", "lines")])
+      assert.deepStrictEqual(yield* after.continue(), { lines: ["one", "two"] })
+      yield* after.invoke({})
+      const { checkpoints, divergence, refolded } = yield* after.verify
+      assert.isUndefined(divergence)
+      assert.isAbove(refolded, 0)
+      assert.isAbove(checkpoints, refolded)
+    })
+)
+
+behaves("L18 forms that are stored alike are one form, however their schemas are said", () =>
+  Effect.gen(function*() {
+    const Size = { Small: "small", Large: "large" } as const
+    const forms: ReadonlyArray<readonly [unknown, Schema.Codec<unknown>, Schema.Codec<unknown>]> = [
+      [1, Schema.Number, Schema.Finite],
+      ["small", Schema.Enum(Size), Schema.Literals(["large", "small"])],
+      ["a", Schema.Literals(["a"]), Schema.Literal("a")],
+      [
+        null,
+        Schema.Union([Schema.Union([Schema.String, Schema.Null]), Schema.Int]),
+        Schema.Union([Schema.Int, Schema.String, Schema.Null])
+      ]
+    ]
+    for (const [value, was, is] of forms) {
+      const [before, after] = [was, is].map((form) => ({
+        channels: { n: Channel.lastValue(form, { initial: () => value }) }
+      }))
+      assert.deepStrictEqual(yield* goesOn(before!, after!, { n: value }), { n: value })
+      yield* Checkpointer.Checkpointer.use((saver) => saver.deleteThread("t"))
+    }
+  }))
+
 // ---------------------------------------------------------------------------
 // What is wrong with a declaration
 // ---------------------------------------------------------------------------
