@@ -179,6 +179,8 @@ export interface Removal {
   /** With the rows of tasks beside them. */
   readonly checkpoints: ReadonlyArray<{ readonly namespace: string; readonly id: string }>
   readonly heads: ReadonlyArray<{ readonly branch: number; readonly place: string }>
+  /** The newest branch that was seen: one that is newer may need what would go. */
+  readonly branch: number
   /** The life of the thread that they belong to. */
   readonly life: string
 }

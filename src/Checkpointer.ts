@@ -61,7 +61,8 @@ export interface CheckpointerShape {
    * is refused if others stand there: what is read back would not be what was run.
    *
    * A commit without a life begins the thread, whose life is then named by its owner: it fails if the thread has begun. Any other
-   * commit fails if the thread has another life, or none.
+   * commit fails if the thread has another life, or none. One that opens a branch of the thread fails with `ThreadConflict` where the
+   * checkpoint that it follows from is gone.
    */
   readonly commit: (
     thread: string,
@@ -80,7 +81,8 @@ export interface CheckpointerShape {
   ) => Effect.Effect<void, CheckpointError | ThreadConflict>
   /**
    * Removes checkpoints, the rows of tasks beside them, and heads: all at once, or nothing. What is not there is no failure. Fails
-   * with `ThreadConflict` where a head that stays is at a checkpoint that would go, and if the thread has another life, or none.
+   * with `ThreadConflict` where a head that stays is at a checkpoint that would go, or the thread has a newer branch than the newest
+   * that was seen; and with `ThreadDeleted` if the thread has another life, or none.
    */
   readonly remove: (
     thread: string,
@@ -221,13 +223,23 @@ const isFolded = (kept: Kept, { expected, finished, namespace, tasks }: Move): b
   return done === finished
 }
 
+/** Whether a branch of the thread would begin at a checkpoint that is gone. */
+const isBaseless = (kept: Kept, { checkpoint, expected, namespace, place }: Move): boolean =>
+  place === "" && expected === undefined && checkpoint.parent !== undefined &&
+  !kept.checkpoints.has(keyOf(namespace, checkpoint.parent))
+
 /** Makes a move, or refuses it: then nothing has changed. */
-const tryMove = (kept: Kept, thread: string, move: Move, owner: string): ThreadConflict | undefined => {
+const tryMove = (
+  kept: Kept,
+  thread: string,
+  move: Move,
+  { life, owner }: Pick<Commit, "life" | "owner">
+): ThreadConflict | undefined => {
   const { checkpoint, expected, namespace, place } = move
   if (isDone(kept, move, owner)) return undefined
   const key = headKey(move)
   const found = kept.heads.get(key)?.id
-  if (found !== expected || !isFolded(kept, move)) {
+  if (found !== expected || (life !== undefined && isBaseless(kept, move)) || !isFolded(kept, move)) {
     return new ThreadConflict({ thread, branch: checkpoint.branch, expected, found })
   }
   for (const row of move.tasks) putTask(kept, namespace, row)
@@ -278,11 +290,13 @@ const restored = ({ checkpoints, heads, tasks }: Dump, life: string): Kept => {
 }
 
 /** The thread without what is removed, or why it is refused. */
-const without = (kept: Kept, thread: string, { checkpoints, heads }: Removal): Kept | ThreadConflict => {
+const without = (kept: Kept, thread: string, { branch, checkpoints, heads }: Removal): Kept | ThreadConflict => {
   const next = copyOf(kept)
   for (const { branch, place } of heads) next.heads.delete(keyOf(String(branch), place))
   const gone = new Set(checkpoints.map(({ id }) => id))
-  const standing = [...next.heads.values()].find(({ id }) => gone.has(id))
+  const standing = [...next.heads.values()].find((head) =>
+    gone.has(head.id) || (head.place === "" && head.branch > branch)
+  )
   if (standing !== undefined) {
     return new ThreadConflict({ thread, branch: standing.branch, expected: undefined, found: standing.id })
   }
@@ -303,7 +317,7 @@ const committed = (kept: Kept, thread: string, commit: Commit): Kept | ThreadCon
   // A single move changes all or nothing by itself.
   const next = commit.inside.length === 0 ? kept : copyOf(kept)
   for (const move of [commit, ...commit.inside]) {
-    const conflict = tryMove(next, thread, move, commit.owner)
+    const conflict = tryMove(next, thread, move, commit)
     if (conflict !== undefined) return conflict
   }
   return next

@@ -406,8 +406,9 @@ class Vault {
       : Result.succeed({ ...head, place, id })
   }
 
-  hideRemoval({ checkpoints, heads, life }: Removal): Removal {
+  hideRemoval({ branch, checkpoints, heads, life }: Removal): Removal {
     return {
+      branch,
       checkpoints: checkpoints.map(({ id, namespace }) => ({ namespace, id: this.hide(id) })),
       heads: heads.map(({ branch, place }) => ({ branch, place: this.hidePlace(place) })),
       life

@@ -388,6 +388,7 @@ const replaces = (row: TaskRow, present: TaskRow | undefined): boolean =>
   present === undefined || (present.status !== "done" && (row.status === "done" || row.revision > present.revision))
 
 interface Mover {
+  readonly isBegun: boolean
   readonly thread: string
   readonly key: Integer
   readonly owner: string
@@ -425,6 +426,12 @@ const makeMove = Effect.fnUntraced(
       if (isStored) return
       return yield* conflict
     }
+    // A branch that would begin at a checkpoint that is gone.
+    const base = place === "" && expected === undefined && by.isBegun ? checkpoint.parent : undefined
+    if (base !== undefined) {
+      const present = yield* execute(connection, texts.exists, [key, toColumn(namespace), toColumn(base)])
+      if (present.length === 0) return yield* conflict
+    }
     // Before the rows of tasks: some stand beside it.
     yield* connection.execute(texts.checkpoint, checkpointParams(key, namespace, checkpoint), undefined)
     if (!(yield* putFolded(connection, texts, key, move))) return yield* conflict
@@ -434,7 +441,8 @@ const makeMove = Effect.fnUntraced(
 
 const commit = Effect.fnUntraced(
   function*(connection: Connection, texts: Texts, thread: string, given: Commit) {
-    const by = { thread, key: yield* keyFor(connection, texts, thread, given), owner: given.owner }
+    const key = yield* keyFor(connection, texts, thread, given)
+    const by = { thread, key, owner: given.owner, isBegun: given.life !== undefined }
     for (const move of [given, ...given.inside]) yield* makeMove(connection, texts, by, move)
   }
 )
@@ -496,7 +504,12 @@ const restore = Effect.fnUntraced(
 )
 
 const remove = Effect.fnUntraced(
-  function*(connection: Connection, texts: Texts, thread: string, { checkpoints, heads, life }: Removal) {
+  function*(
+    connection: Connection,
+    texts: Texts,
+    thread: string,
+    { branch: newest, checkpoints, heads, life }: Removal
+  ) {
     const row = yield* threadIn(connection, texts.lockedThread, thread)
     if (row?.life !== toColumn(life)) return yield* new ThreadDeleted({ thread })
     for (const { branch, place } of heads) {
@@ -504,7 +517,9 @@ const remove = Effect.fnUntraced(
     }
     const gone = new Set(checkpoints.map(({ id }) => id))
     const left = yield* execute<HeadColumns>(connection, texts.allHeads, [row.key])
-    const standing = left.find(({ id }) => gone.has(fromColumn(id)))
+    const standing = left.find(({ branch, id, place }) =>
+      gone.has(fromColumn(id)) || (fromColumn(place) === "" && Number(branch) > newest)
+    )
     if (standing !== undefined) {
       const [branch, found] = [Number(standing.branch), fromColumn(standing.id)]
       return yield* new ThreadConflict({ thread, branch, expected: undefined, found })

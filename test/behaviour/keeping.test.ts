@@ -1,6 +1,6 @@
 /** Threads as a whole: copied, pruned, listed, verified. */
 import { assert } from "@effect/vitest"
-import { DateTime, Effect, Option, Schema } from "effect"
+import { Cause, DateTime, Deferred, Effect, Exit, Fiber, Option, Schema } from "effect"
 import { Channel, Checkpointer, END, GraphError, Interrupt, State, StateGraph, Thread } from "superstep"
 import type { CheckpointRow, Dump } from "superstep/Checkpoint"
 import { resealed, resealedTask } from "../engine/rows.ts"
@@ -180,6 +180,47 @@ behaves(
 // ---------------------------------------------------------------------------
 // Lists
 // ---------------------------------------------------------------------------
+
+behaves(
+  "a run that would begin a branch at a checkpoint that a pruning removes fails, or the pruning leaves it",
+  () =>
+    Effect.gen(function*() {
+      let at = yield* Deferred.make<void>()
+      let go = yield* Deferred.make<void>()
+      const kept = StateGraph.make(
+        "kept",
+        StateGraph.nodes(Log, { n: ({ n }) => ({ log: [`${n}`] }) }),
+        { start: "n" },
+        {
+          persistence: "thread"
+        }
+      )
+      const graph = StateGraph.make(
+        "app",
+        StateGraph.nodes(Log, {
+          waits: ({ n }) =>
+            n === 9 ? Effect.as(Effect.andThen(Deferred.succeed(at, undefined), Deferred.await(go)), {}) : {},
+          calls: ({ n }) => Effect.map(kept.call({ n }), ({ log }) => ({ log: [log.join("")] }))
+        }),
+        { start: "waits", edges: { waits: StateGraph.route(["calls", END], ({ n }) => n === 9 ? END : "calls") } }
+      )
+      for (const durability of ["exit", "async", "sync"] as const) {
+        const thread = graph.thread(durability)
+        at = yield* Deferred.make<void>()
+        go = yield* Deferred.make<void>()
+        for (const n of [1, 2, 3]) yield* thread.invoke({ n }, { durability: "exit" })
+        const { checkpoint } = (yield* thread.history()).at(-1)!
+        const run = yield* Effect.forkChild(Effect.exit(thread.invoke({ n: 9 }, { checkpoint, durability })))
+        yield* Deferred.await(at)
+        yield* thread.prune({ last: 1 })
+        yield* Deferred.succeed(go, undefined)
+        const exit = yield* Fiber.join(run)
+        const error = Exit.isFailure(exit) ? Cause.squash(exit.cause) : undefined
+        assert.isTrue(error === undefined || error instanceof GraphError.ThreadConflict, String(error))
+        assert.strictEqual((yield* thread.invoke({ n: 4 })).log.at(-1), error === undefined ? "14" : "1234")
+      }
+    })
+)
 
 behaves(
   "threads are listed as they began, with where they stand, by metadata, page by page",

@@ -4,7 +4,7 @@ import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import type { Dump } from "../../Checkpoint.ts"
 import { Checkpointer } from "../../Checkpointer.ts"
-import { UnknownCheckpoint, UnknownThread } from "../../GraphError.ts"
+import { ThreadConflict, UnknownCheckpoint, UnknownThread } from "../../GraphError.ts"
 import { isRoot } from "../engine/namespace.ts"
 import { type Keep, pruned } from "../engine/pruned.ts"
 import { toError } from "./session.ts"
@@ -29,8 +29,7 @@ export const copy: (thread: string, to: string) => Erased<void> = Effect.fnUntra
   }
 ) as (thread: string, to: string) => Erased<void>
 
-/** Removes what nothing that is kept needs; gives how many checkpoints went. */
-export const prune: (thread: string, keep: Keep) => Erased<number> = Effect.fnUntraced(
+const pruneOnce = Effect.fnUntraced(
   function*(thread: string, keep: Keep) {
     yield* checkThread(thread)
     const saver = yield* Checkpointer
@@ -45,4 +44,14 @@ export const prune: (thread: string, keep: Keep) => Erased<number> = Effect.fnUn
     if (removal.checkpoints.length > 0) yield* Effect.uninterruptible(saver.remove(thread, { ...removal, life }))
     return removal.checkpoints.length
   }
-) as (thread: string, keep: Keep) => Erased<number>
+)
+
+/** How often a thread is read anew, as it got a new branch meanwhile. */
+const maxPrunes = 10
+
+/** Removes what nothing that is kept needs; gives how many checkpoints went. */
+export const prune = (thread: string, keep: Keep): Erased<number> =>
+  Effect.retry(pruneOnce(thread, keep), {
+    while: (error) => error instanceof ThreadConflict,
+    times: maxPrunes
+  }) as Erased<number>

@@ -144,6 +144,32 @@ const removes: ReadonlyArray<Rows.Case> = [
     })
   ),
   test.remove(
+    "nothing is removed where a newer branch stands than was seen",
+    Effect.gen(function*() {
+      yield* filled("t")
+      const removal = { checkpoints: [{ namespace: "", id: "a" }], heads: [] }
+      const refused = yield* failsWith("it", "ThreadConflict", Rows.remove("t", { ...removal, branch: 1 }))
+      yield* same("what was found", refused.found, "f")
+      yield* same("the list", yield* Rows.list("t"), ["f", "c", "b", "a"])
+      yield* Rows.remove("t", { ...removal, branch: 2 })
+    })
+  ),
+  test.remove(
+    "no branch begins at a checkpoint that was removed",
+    Effect.gen(function*() {
+      yield* filled("t")
+      yield* Rows.remove("t", { checkpoints: [{ namespace: "", id: "a" }], heads: [] })
+      const branched = (parent: string) => ({
+        ...commitOf(checkpoint("g", parent, { branch: 3 })),
+        expected: undefined
+      })
+      yield* Rows.conflict("a branch at what is gone", "t", branched("a"))
+      yield* same("the list", yield* Rows.list("t"), ["f", "c", "b"])
+      yield* Rows.commit("t", branched("b"))
+      yield* same("the head", yield* Rows.headId("t"), "g")
+    })
+  ),
+  test.remove(
     "nothing is removed from another life of a thread, or from none",
     Effect.gen(function*() {
       yield* filled("t")

@@ -176,9 +176,10 @@ export const restore = (thread: string, dump: Dump, life: string) =>
 
 /** Removes from the thread as it is; with a life, from the thread as it was then. */
 export const remove = Effect.fnUntraced(
-  function*(thread: string, removal: Omit<Removal, "life"> & { readonly life?: string }) {
-    const life = removal.life ?? (yield* lifeOf(thread)) ?? "none"
-    return yield* Checkpointer.use((saver) => saver.remove(thread, { ...removal, life }))
+  function*(thread: string, removal: Omit<Removal, "branch" | "life"> & Partial<Removal>) {
+    const now = yield* head(thread)
+    const known = { branch: now?.branch ?? 1, life: now?.life ?? "none" }
+    return yield* Checkpointer.use((saver) => saver.remove(thread, { ...known, ...removal }))
   }
 )
 
