@@ -78,7 +78,7 @@ export const rename = (from: string, to: string): Migration => ({ _tag: "Rename"
 export const drop = (key: string): Migration => ({ _tag: "Drop", key })
 
 /**
- * What is stored of a key fits its present channel, although rule or schema have changed. What does not fit after all fails
+ * What is stored of a key fits its present schema, although that has changed. What does not fit after all fails
  * with `CheckpointError`.
  *
  * @category constructors
@@ -88,8 +88,8 @@ export const drop = (key: string): Migration => ({ _tag: "Drop", key })
  * import { Effect, Schema } from "effect"
  * import { Channel, Checkpointer, Migration, State, StateGraph } from "superstep"
  *
- * class Before extends State.make({ notes: Schema.Array(Schema.String) }) {}
- * class After extends State.make({ notes: Channel.append(Schema.String) }) {}
+ * class Before extends State.make({ notes: Channel.append(Schema.String) }) {}
+ * class After extends State.make({ notes: Channel.append(Schema.NullOr(Schema.String)) }) {}
  * const note = () => ({ notes: ["noted"] })
  * const before = StateGraph.make("app", StateGraph.nodes(Before, { note }), { start: "note" })
  * const after = StateGraph.make("app", StateGraph.nodes(After, { note }), { start: "note" }, {

@@ -632,6 +632,14 @@ describe("L18 a declaration that cannot be right is refused when the graph is ma
       assert.throws(make, `graph "app": ${text}`)
     })
   }
+  it("two keys that get one name, at once or on the way", () => {
+    const make = (...migrations: ReadonlyArray<Migration.Migration>) => () =>
+      version({ channels: { n: number }, options: { migrations } })
+    const [a, b] = [Migration.rename("a", "n"), Migration.rename("b", "n")]
+    assert.throws(make(a, b), "\"a\" and \"b\" get one name")
+    assert.throws(make(Migration.rename("a", "m"), Migration.rename("m", "n"), b), "\"a\" and \"b\" get one name")
+    assert.doesNotThrow(make(Migration.rename("a", "b"), b))
+  })
   it("what is no migration", () => {
     const make = (migrations: unknown) => () => version({ channels: { n: number }, options: { migrations } })
     for (const wrong of [1, {}, [1], [null], [{}]]) assert.throws(make(wrong), "migrations")

@@ -479,6 +479,17 @@ const lastName = (key: string, later: ReadonlyArray<Migration>): string | undefi
   return name
 }
 
+/** The key that is renamed to what another one is renamed to already. */
+const renamedToo = (key: string, later: ReadonlyArray<Migration>): string | undefined => {
+  let name = key
+  for (const one of later) {
+    if (one._tag !== "Rename") continue
+    if (one.to === name) return one.from
+    if (one.from === name) name = one.to
+  }
+  return undefined
+}
+
 /** What is wrong with a migration of a graph. */
 const wrongIn = (
   { channels, nodeNumber }: Parts,
@@ -491,9 +502,12 @@ const wrongIn = (
     return last !== undefined && !has(last)
   }
   switch (one._tag) {
-    case "Rename":
+    case "Rename": {
       if (has(one.from)) return `"${one.from}" is said to be renamed, and is a key of the state`
+      const other = renamedToo(one.to, later)
+      if (other !== undefined) return `"${one.from}" and "${other}" get one name`
       return isLost(one.to) ? `"${one.from}" is renamed to "${one.to}", which is no key of the state` : undefined
+    }
     case "Drop":
       return channels.numbers.has(one.key) ? `"${one.key}" is said to be dropped, and is there` : undefined
     case "Accept":
