@@ -223,6 +223,15 @@ const isFolded = (kept: Kept, { expected, finished, namespace, tasks }: Move): b
   return done === finished
 }
 
+const putCheckpoint = (kept: Kept, namespace: string, row: CheckpointRow): void => {
+  const key = keyOf(namespace, row.id)
+  if (kept.checkpoints.has(key)) return
+  kept.checkpoints.set(key, row)
+  const order = kept.order.get(namespace)
+  if (order === undefined) kept.order.set(namespace, [row.id])
+  else order.push(row.id)
+}
+
 /** Whether a branch of the thread would begin at a checkpoint that is gone. */
 const isBaseless = (kept: Kept, { checkpoint, expected, namespace, place }: Move): boolean =>
   place === "" && expected === undefined && checkpoint.parent !== undefined &&
@@ -243,13 +252,7 @@ const tryMove = (
     return new ThreadConflict({ thread, branch: checkpoint.branch, expected, found })
   }
   for (const row of move.tasks) putTask(kept, namespace, row)
-  const row = keyOf(namespace, checkpoint.id)
-  if (!kept.checkpoints.has(row)) {
-    kept.checkpoints.set(row, checkpoint)
-    const order = kept.order.get(namespace)
-    if (order === undefined) kept.order.set(namespace, [checkpoint.id])
-    else order.push(checkpoint.id)
-  }
+  putCheckpoint(kept, namespace, checkpoint)
   kept.heads.set(key, { branch: checkpoint.branch, place, id: checkpoint.id, owner })
   return undefined
 }
@@ -276,12 +279,7 @@ const dumpOf = (kept: Kept): Dump => {
 
 const restored = ({ checkpoints, heads, tasks }: Dump, life: string): Kept => {
   const kept = begun(life)
-  for (const { namespace, row } of checkpoints) {
-    kept.checkpoints.set(keyOf(namespace, row.id), row)
-    const order = kept.order.get(namespace)
-    if (order === undefined) kept.order.set(namespace, [row.id])
-    else order.push(row.id)
-  }
+  for (const { namespace, row } of checkpoints) putCheckpoint(kept, namespace, row)
   for (const { namespace, row } of tasks) putTask(kept, namespace, row)
   for (const { branch, id, owner, place } of heads) {
     kept.heads.set(keyOf(String(branch), place), { branch, place, id, owner })

@@ -371,7 +371,7 @@ export interface GraphDifference {
   readonly kind: "KeyGone" | "JoinGone" | "RuleChanged" | "SchemaChanged" | "NodeGone"
   /** Of the key, the join or the node. */
   readonly name: string
-  /** Of a rule: what it was, and what it is. Reducers are one kind, however they are stored. */
+  /** Of a rule: what it was, and what it is. */
   readonly was?: string
   readonly is?: string
 }
@@ -384,7 +384,7 @@ const differenceText = (difference: GraphDifference): string => {
     case "JoinGone":
       return say`join "${name}", at which somebody has arrived, is gone (Migration.drop)`
     case "RuleChanged":
-      return say`key "${name}" was ${was} and is ${is} (Migration.convert or Migration.accept)`
+      return say`key "${name}" was ${was} and is ${is} (Migration.convert)`
     case "SchemaChanged":
       return say`key "${name}" has another schema (Migration.convert or Migration.accept)`
     case "NodeGone":

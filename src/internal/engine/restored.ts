@@ -173,7 +173,8 @@ const settled = <A>({ fault }: Reading, read: A): Result.Result<A, Fault> =>
 // Checkpoints
 // ---------------------------------------------------------------------------
 
-const byTask = (a: TaskRow, b: TaskRow): number => a.task < b.task ? -1 : a.task > b.task ? 1 : 0
+/** In task order. */
+export const byTask = (a: TaskRow, b: TaskRow): number => a.task < b.task ? -1 : a.task > b.task ? 1 : 0
 
 /** A write as its channel read it when it was made. */
 interface Written {

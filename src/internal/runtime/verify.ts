@@ -9,7 +9,7 @@ import { checkpointId, seedOf } from "../engine/ids.ts"
 import { nodeOf, segmentsOf } from "../engine/namespace.ts"
 import { INPUT_TASK, isInputTask, plan } from "../engine/plan.ts"
 import { INPUT_NODE, type Program } from "../engine/program.ts"
-import { dataOf, decodeCheckpoint, graphsIn, recordsAt } from "../engine/restored.ts"
+import { byTask, dataOf, decodeCheckpoint, graphsIn, recordsAt } from "../engine/restored.ts"
 import {
   type CheckpointData,
   dataFor,
@@ -212,7 +212,7 @@ class Verifier {
       source: row.source,
       step: row.step,
       whole: "",
-      rows: rows.toSorted((a, b) => a.task < b.task ? -1 : a.task > b.task ? 1 : 0)
+      rows: rows.toSorted(byTask)
     })
     return id === row.id
       ? undefined
