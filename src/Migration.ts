@@ -16,7 +16,7 @@ import * as Channel from "./Channel.ts"
 export type Migration =
   | { readonly _tag: "Rename"; readonly from: string; readonly to: string }
   | { readonly _tag: "Drop"; readonly key: string }
-  | { readonly _tag: "Accept"; readonly key: string }
+  | { readonly _tag: "Accept"; readonly key: string; readonly from: Channel.Any }
   | {
     readonly _tag: "Convert"
     readonly key: string
@@ -78,8 +78,8 @@ export const rename = (from: string, to: string): Migration => ({ _tag: "Rename"
 export const drop = (key: string): Migration => ({ _tag: "Drop", key })
 
 /**
- * What is stored of a key fits its present schema, although that has changed. What does not fit after all fails
- * with `CheckpointError`.
+ * What was stored of a key as `from`, the channel or schema that it had then, fits the schema that came next. What does not fit after all
+ * fails with `CheckpointError`.
  *
  * @category constructors
  * @since 0.1.0
@@ -93,7 +93,7 @@ export const drop = (key: string): Migration => ({ _tag: "Drop", key })
  * const note = () => ({ notes: ["noted"] })
  * const before = StateGraph.make("app", StateGraph.nodes(Before, { note }), { start: "note" })
  * const after = StateGraph.make("app", StateGraph.nodes(After, { note }), { start: "note" }, {
- *   migrations: [Migration.accept("notes")]
+ *   migrations: [Migration.accept("notes", { from: Before.fields.notes })]
  * })
  *
  * const both = Effect.andThen(before.thread("t").invoke({ notes: [] }), after.thread("t").invoke({}))
@@ -101,7 +101,14 @@ export const drop = (key: string): Migration => ({ _tag: "Drop", key })
  * // => { notes: ["noted", "noted"] }
  * ```
  */
-export const accept = (key: string): Migration => ({ _tag: "Accept", key })
+export const accept = (key: string, options: { readonly from: Channel.Any | Channel.AnySchema }): Migration => ({
+  _tag: "Accept",
+  key,
+  from: channelOf(options.from)
+})
+
+const channelOf = (from: Channel.Any | Channel.AnySchema): Channel.Any =>
+  Channel.isChannel(from) ? from : Channel.lastValue(from)
 
 type ValueOf<F> = F extends Channel.Any ? Channel.Value<F> : F extends Channel.AnySchema ? F["Type"] : never
 // oxlint-disable-next-line typescript/no-explicit-any
@@ -109,7 +116,7 @@ type UpdateOf<F> = F extends Channel.Any ? Exclude<Channel.Update<F>, Channel.Ov
 
 /**
  * What was stored of a key as `from`, the channel or schema that it had then, becomes what `value` makes of it. `write` is for what tasks of
- * an unfinished superstep have written, where the channel adds that to its value.
+ * an unfinished superstep have written: needed where the channel added that to its value. Without it, what replaced the old value replaces the new one.
  *
  * @category constructors
  * @since 0.1.0
@@ -145,7 +152,7 @@ export const convert = <F extends Channel.Any | Channel.AnySchema>(
 ): Migration => ({
   _tag: "Convert",
   key,
-  from: Channel.isChannel(options.from) ? options.from : Channel.lastValue(options.from),
+  from: channelOf(options.from),
   value: options.value as (old: unknown) => unknown,
   write: options.write as ((old: unknown) => unknown) | undefined
 })

@@ -340,7 +340,7 @@ behaves("L18 what is accepted is read by the present schema", () =>
     assert.deepStrictEqual(
       yield* goesOn(
         { channels: { who: one } },
-        { channels: { who: two }, options: { migrations: [Migration.accept("who")] } },
+        { channels: { who: two }, options: { migrations: [Migration.accept("who", { from: one })] } },
         { who: { name: "Ada" } }
       ),
       { who: { name: "Ada" } }
@@ -599,6 +599,161 @@ behaves("L18 forms that are stored alike are one form, however their schemas are
     }
   }))
 
+behaves("L18 an accepted form is one of several that a key has had", () =>
+  Effect.gen(function*() {
+    const bare = Channel.lastValue(Schema.Struct({ n: Schema.Int }), { initial: () => ({ n: 0 }) })
+    const named = Channel.lastValue(Schema.Struct({ n: Schema.Int, name: Schema.optionalKey(Schema.String) }), {
+      initial: () => ({ n: 0 })
+    })
+    const text = Channel.lastValue(Schema.String, { initial: () => "" })
+    const mailed = Channel.lastValue(
+      Schema.Struct({
+        n: Schema.Int,
+        name: Schema.optionalKey(Schema.String),
+        mail: Schema.optionalKey(Schema.String)
+      }),
+      { initial: () => ({ n: 0 }) }
+    )
+    const accept = Migration.accept("who", { from: bare })
+    const convert = Migration.convert("who", { from: named, value: ({ n, name = "-" }) => `${n} ${name}` })
+    const versions = [
+      version({ channels: { who: bare } }),
+      version({ channels: { who: named }, options: { migrations: [accept] } }),
+      version({ channels: { who: text }, options: { migrations: [accept, convert] } })
+    ]
+    yield* halfway(versions[0]!, { who: { n: 1 } })
+    assert.deepStrictEqual((yield* versions[1]!.thread("t").state()).values, { who: { n: 1 } })
+    assert.deepStrictEqual((yield* versions[2]!.thread("t").state()).values, { who: "1 -" })
+    yield* versions[1]!.thread("t").continue()
+    assert.deepStrictEqual((yield* versions[2]!.thread("t").state()).values, { who: "1 -" })
+    // What came after what was accepted is not accepted.
+    const later = version({ channels: { who: mailed }, options: { migrations: [accept] } })
+    const [difference] = differencesOf(yield* Effect.flip(later.thread("t").state()))
+    assert.deepStrictEqual(difference, { kind: "SchemaChanged", name: "who" })
+  }))
+
+behaves("L18 a topic that merges its items otherwise is another rule", () =>
+  Effect.gen(function*() {
+    const was = Channel.topic(Schema.String, { accumulate: true })
+    const is = Channel.topic(Schema.String, { accumulate: true, unique: true })
+    const bodies = { first: () => ({ seen: "a" }), last: () => ({ seen: "a" }) }
+    const before: Shape = { channels: { seen: was }, bodies }
+    assert.deepStrictEqual(yield* refused(before, { channels: { seen: is }, bodies }), [
+      { kind: "RuleChanged", name: "seen", was: "Topic(accumulate)", is: "Topic(accumulate,unique)" }
+    ])
+    yield* Checkpointer.Checkpointer.use((saver) => saver.deleteThread("t"))
+    const migrations = [Migration.convert("seen", { from: was, value: (items) => [...new Set(items)] })]
+    const end = yield* goesOn(before, { channels: { seen: is }, bodies, options: { migrations } })
+    assert.deepStrictEqual(end, { seen: ["a"] })
+  }))
+
+behaves("L18 what would have replaced the old value replaces the new one", () =>
+  Effect.gen(function*() {
+    const was = Channel.lastValue(Schema.String, { initial: () => "" })
+    const is = Channel.append(Schema.String)
+    let isDown = true
+    const flow = { start: "first", edges: { first: ["one", "two"] } }
+    const bodies = (make: (text: string) => unknown): Bodies => ({
+      first: () => ({ log: make("first") }),
+      one: () => ({ log: make("one") }),
+      two: () => isDown ? Effect.fail("down") : Effect.succeed({})
+    })
+    const settle = { onFailure: "settle" }
+    const before = version({ channels: { log: was }, bodies: bodies((text) => text), flow, options: settle })
+    const migrations = [Migration.convert("log", { from: was, value: (text) => [text] })]
+    const after = version({
+      channels: { log: is },
+      bodies: bodies((text) => [text]),
+      flow,
+      options: { ...settle, migrations }
+    })
+    yield* Effect.flip(before.thread("t").invoke({ log: "input" }))
+    isDown = false
+    assert.deepStrictEqual(yield* after.thread("t").continue(), { log: ["one"] })
+  }))
+
+behaves("L18 a past is read though nothing says what becomes of its writes", () =>
+  Effect.gen(function*() {
+    const was = Channel.append(Schema.String)
+    const bodies = { first: () => ({ log: ["1"] }), last: () => ({ log: ["2"] }) }
+    const before = version({ channels: { log: was }, bodies }).thread("t")
+    yield* before.invoke({ log: ["0"] })
+    const migrations = [Migration.convert("log", { from: was, value: (list) => list.map(Number) })]
+    const after = version({ channels: { log: Channel.append(Schema.Int) }, options: { migrations } }).thread("t")
+    const history = yield* after.history()
+    assert.deepStrictEqual(history.map(({ values }) => values["log"]), [[0, 1, 2], [0, 1], [0], []])
+    assert.deepStrictEqual(history.flatMap(({ tasks }) => tasks.map(({ result }) => result)), [{}, {}, {}])
+    assert.isUndefined((yield* after.verify).divergence)
+    assert.deepStrictEqual(yield* after.invoke({ log: [3] }), { log: [0, 1, 2, 3] })
+    // The checkpoint that still has the input to hand on.
+    const open = yield* Effect.flip(after.continue({ checkpoint: history.at(-1)!.checkpoint }))
+    assert.instanceOf(open, GraphError.CheckpointError)
+    assert.include(open.message, "give its migration a `write`")
+  }))
+
+behaves("L18 names that moved on are followed at once, and not twice", () =>
+  Effect.gen(function*() {
+    const text = Channel.lastValue(Schema.String, { initial: () => "" })
+    const migrations = [Migration.rename("b", "c"), Migration.rename("a", "b")]
+    const flow = { start: "first", edges: { first: ["one", "two"] } }
+    const up = new Set<string>()
+    const bodies = (key: string): Bodies => ({
+      first: () => ({}),
+      one: () => up.has("one") ? Effect.succeed({ [key]: "one" }) : Effect.fail("down"),
+      two: () => up.has("two") ? Effect.succeed({}) : Effect.fail("down")
+    })
+    const settle = { onFailure: "settle" }
+    const before = version({ channels: { a: text, b: text }, bodies: bodies("a"), flow, options: settle })
+    const after = version({
+      channels: { b: text, c: text },
+      bodies: bodies("b"),
+      flow,
+      options: { ...settle, migrations }
+    })
+    yield* Effect.flip(before.thread("t").invoke({ a: "was a", b: "was b" }))
+    assert.deepStrictEqual((yield* after.thread("t").state()).values, { b: "was a", c: "was b" })
+    up.add("one")
+    // A result of the second version, beside a checkpoint of the first.
+    yield* Effect.flip(after.thread("t").continue())
+    assert.deepStrictEqual((yield* after.thread("t").state()).values, { b: "one", c: "was b" })
+    up.add("two")
+    assert.deepStrictEqual(yield* after.thread("t").continue(), { b: "one", c: "was b" })
+  }))
+
+behaves("L18 a group of a join that has other sources is another join", () =>
+  Effect.gen(function*() {
+    const join = StateGraph.join("last", { group: "both" })
+    const bodies = {
+      a: () => ({ log: ["a"] }),
+      b: () => ({ log: ["b"] }),
+      c: () => ({ log: ["c"] }),
+      last: () => ({ log: ["last"] })
+    }
+    const make = (second: "b" | "c", migrations: ReadonlyArray<Migration.Migration> = []) =>
+      version({
+        channels: { log: growing },
+        bodies,
+        flow: { start: "a", edges: { a: ["b", "c", join], [second]: join } },
+        options: { migrations }
+      }).thread("t")
+    yield* Effect.flip(make("b").invoke({}, { after: ["a"] }))
+    assert.deepStrictEqual(differencesOf(yield* Effect.flip(make("c").continue())), [
+      { kind: "JoinGone", name: "join:both=a+b:last" }
+    ])
+  }))
+
+behaves("L18 what waits for the finish is converted, and goes on waiting", () =>
+  Effect.gen(function*() {
+    const was = Channel.lastValueAfterFinish(Schema.String)
+    const is = Channel.lastValueAfterFinish(Schema.Int)
+    const bodies = { first: () => ({ end: "5" }), last: () => ({}) }
+    yield* halfway(version({ channels: { end: was }, bodies }), {})
+    const migrations = [Migration.convert("end", { from: was, value: Number })]
+    const after = version({ channels: { end: is }, options: { migrations } }).thread("t")
+    assert.deepStrictEqual((yield* after.state()).values, {})
+    assert.deepStrictEqual(yield* after.continue(), { end: 5 })
+  }))
+
 // ---------------------------------------------------------------------------
 // What is wrong with a declaration
 // ---------------------------------------------------------------------------
@@ -611,9 +766,22 @@ describe("L18 a declaration that cannot be right is refused when the graph is ma
       Migration.rename("a", "b"),
       "\"a\" is renamed to \"b\", which is no key of the state"
     ],
-    ["an old name that is there", Migration.rename("n", "m"), "\"n\" is said to be renamed, and is a key of the state"],
     ["a dropped key that is there", Migration.drop("n"), "\"n\" is said to be dropped, and is there"],
-    ["an accepted key that is not there", Migration.accept("m"), "\"m\" is accepted, and is no key of the state"],
+    [
+      "an accepted key that is not there",
+      Migration.accept("m", { from: number }),
+      "\"m\" is accepted, and is no key of the state"
+    ],
+    [
+      "what looks the same, accepted",
+      Migration.accept("n", { from: number }),
+      "\"n\" is accepted from what has the same stored form"
+    ],
+    [
+      "what merges writes otherwise, accepted",
+      Migration.accept("n", { from: reducer(Schema.Int) }),
+      "\"n\" is accepted from what merges writes otherwise: convert it"
+    ],
     [
       "a converted key that is not there",
       Migration.convert("m", { from: number, value: (n) => n }),
@@ -639,6 +807,15 @@ describe("L18 a declaration that cannot be right is refused when the graph is ma
     assert.throws(make(a, b), "\"a\" and \"b\" get one name")
     assert.throws(make(Migration.rename("a", "m"), Migration.rename("m", "n"), b), "\"a\" and \"b\" get one name")
     assert.doesNotThrow(make(Migration.rename("a", "b"), b))
+  })
+  it("an old name that is there, or came back", () => {
+    const make = (names: ReadonlyArray<string>, ...migrations: ReadonlyArray<Migration.Migration>) => () =>
+      version({ channels: Object.fromEntries(names.map((name) => [name, number])), options: { migrations } })
+    const said = "is said to be renamed, and is a key of the state"
+    assert.throws(make(["n"], Migration.rename("n", "m"), Migration.drop("m")), said)
+    const exchanged = [Migration.rename("a", "c"), Migration.rename("b", "a"), Migration.rename("c", "b")]
+    assert.throws(make(["a", "b"], ...exchanged), said)
+    assert.doesNotThrow(make(["b", "c"], Migration.rename("b", "c"), Migration.rename("a", "b")))
   })
   it("what is no migration", () => {
     const make = (migrations: unknown) => () => version({ channels: { n: number }, options: { migrations } })

@@ -38,28 +38,28 @@ it("§6.2 the channels of a graph: state keys, start, tasks, a branch per node, 
     "branch:to:d",
     "branch:to:t",
     "join:a+b:t",
-    "join:g:d",
-    "join:late:t"
+    "join:g=a+b:d",
+    "join:late=b:t"
   ])
   assert.deepStrictEqual(view.channels["__start__"], { _tag: "EphemeralValue", guard: true })
   assert.deepStrictEqual(view.channels["__tasks"], { _tag: "Topic", accumulate: false, unique: false })
   assert.deepStrictEqual(view.channels["branch:to:a"], { _tag: "EphemeralValue", guard: false })
   assert.deepStrictEqual(view.channels["branch:to:d"], { _tag: "LastValueAfterFinish" })
   assert.deepStrictEqual(view.channels["join:a+b:t"], { _tag: "NamedBarrier", names: ["a", "b"], release: "all" })
-  assert.deepStrictEqual(view.channels["join:late:t"], { _tag: "NamedBarrier", names: ["b"], release: "idle" })
-  assert.deepStrictEqual(view.channels["join:g:d"], {
+  assert.deepStrictEqual(view.channels["join:late=b:t"], { _tag: "NamedBarrier", names: ["b"], release: "idle" })
+  assert.deepStrictEqual(view.channels["join:g=a+b:d"], {
     _tag: "NamedBarrierAfterFinish",
     names: ["a", "b"],
     release: "all"
   })
-  assert.deepStrictEqual(view.nodes["t"]!.triggers, ["branch:to:t", "join:a+b:t", "join:late:t"])
-  assert.deepStrictEqual(view.nodes["d"]!.triggers, ["branch:to:d", "join:g:d"])
+  assert.deepStrictEqual(view.nodes["t"]!.triggers, ["branch:to:t", "join:a+b:t", "join:late=b:t"])
+  assert.deepStrictEqual(view.nodes["d"]!.triggers, ["branch:to:d", "join:g=a+b:d"])
   assert.isTrue(view.nodes["d"]!.defer)
   assert.deepStrictEqual(view.nodes["b"]!.writers, [
     { _tag: "Update" },
     { _tag: "Join", node: "t", channel: "join:a+b:t" },
-    { _tag: "Join", node: "t", channel: "join:late:t" },
-    { _tag: "Join", node: "d", channel: "join:g:d" }
+    { _tag: "Join", node: "t", channel: "join:late=b:t" },
+    { _tag: "Join", node: "d", channel: "join:g=a+b:d" }
   ])
 })
 
@@ -146,7 +146,7 @@ it("Law18 the fingerprint tells shapes and versions apart, and is the same for t
 
 it("§6.4 a join is named by its sources or its group", () => {
   assert.strictEqual(joinChannel(["b", "a"], undefined, "t"), "join:b+a:t")
-  assert.strictEqual(joinChannel(["b", "a"], "g", "t"), "join:g:t")
+  assert.strictEqual(joinChannel(["b", "a"], "g", "t"), "join:g=b+a:t")
 })
 
 it("§6.3 sequence makes edges from each node to the next", () => {
@@ -235,14 +235,11 @@ describe("a wrong definition is refused when it is made, and says what is wrong"
       "§6.4",
       "two joins of one name",
       () =>
-        untypedGraph("g", Log, bodies, {
-          start: ["a", "b"],
-          edges: {
-            a: [StateGraph.join("c"), StateGraph.join("c", { group: "a+b" })],
-            b: [StateGraph.join("c"), StateGraph.join("c", { group: "a+b" })]
-          }
+        untypedGraph("g", Log, { ...bodies, "x=a": nothing }, {
+          start: ["a", "x=a"],
+          edges: { a: StateGraph.join("c", { group: "x" }), "x=a": StateGraph.join("c") }
         }),
-      "graph \"g\": the join \"join:a+b:c\" stands for two: name its group differently"
+      "graph \"g\": the join \"join:x=a:c\" stands for two: name its group differently"
     ],
     [
       "§6.3",

@@ -12,7 +12,8 @@ const kinds = ["last", "sum", "append", "delta", "topic"] as const
 type Kind = typeof kinds[number]
 
 /** What becomes of a key in the next version. */
-type Fate = "same" | "renamed" | "dropped" | "converted" | "restored"
+const fates = ["same", "renamed", "dropped", "converted", "restored", "accepted"] as const
+type Fate = typeof fates[number]
 
 interface Key {
   readonly kind: Kind
@@ -32,7 +33,7 @@ interface Shape {
 
 const key: fc.Arbitrary<Key> = fc.record({
   kind: fc.constantFrom(...kinds),
-  fate: fc.constantFrom<Fate>("same", "renamed", "dropped", "converted", "restored")
+  fate: fc.constantFrom(...fates)
 })
 const shapes: fc.Arbitrary<Shape> = fc.record({
   keys: fc.array(key, { minLength: 1, maxLength: 5 }),
@@ -46,23 +47,33 @@ const shapes: fc.Arbitrary<Shape> = fc.record({
 const list = Schema.Array(Schema.Int)
 const wrapped = <S extends Channel.AnySchema>(schema: S) => Schema.Struct({ was: schema })
 
-/** A channel as the first version has it, and as the next one has it whose values are wrapped. */
-const channelOf = (
-  kind: Kind
-): { readonly was: Channel.Any; readonly is: Channel.Any; readonly other: Channel.Any } => {
+/** Holds what `Schema.Int` holds, and more. */
+const Loose = Schema.Union([Schema.Int, Schema.Struct({ never: Schema.String })])
+
+/** A channel as the first version has it: with values that are wrapped in the next, with another rule of the same meaning, with a schema that has more. */
+interface Channels {
+  readonly was: Channel.Any
+  readonly is: Channel.Any
+  readonly other: Channel.Any
+  readonly loose: Channel.Any
+}
+
+const channelOf = (kind: Kind): Channels => {
   switch (kind) {
     case "last": {
       const was = Channel.lastValue(Schema.Int, { initial: () => 0 })
-      return { was, is: Channel.lastValue(wrapped(Schema.Int), { initial: () => ({ was: 0 }) }), other: was }
+      const is = Channel.lastValue(wrapped(Schema.Int), { initial: () => ({ was: 0 }) })
+      return { was, is, other: was, loose: Channel.lastValue(Loose, { initial: () => 0 }) }
     }
     case "sum": {
       const was = Channel.reducer({ value: Schema.Int, initial: () => 0, reduce: (a, b) => a + b })
+      const loose = Channel.reducer({ value: Loose, initial: () => 0, reduce: (a, b) => Number(a) + Number(b) })
       const is = Channel.reducer({
         value: wrapped(Schema.Int),
         initial: () => ({ was: 0 }),
         reduce: (a, b) => ({ was: a.was + b.was })
       })
-      return { was, is, other: was }
+      return { was, is, other: was, loose }
     }
     case "append":
     case "delta": {
@@ -81,11 +92,19 @@ const channelOf = (
         initial: () => ({ was: [] as ReadonlyArray<number> }),
         reduce: (a, b) => ({ was: [...a.was, ...b.was] })
       })
-      return kind === "append" ? { was: append, is, other: delta } : { was: delta, is, other: append }
+      const loose = Channel.append(Loose)
+      return kind === "append"
+        ? { was: append, is, other: delta, loose }
+        : { was: delta, is, other: append, loose }
     }
     case "topic": {
       const was = Channel.topic(Schema.Int, { accumulate: true })
-      return { was, is: Channel.topic(wrapped(Schema.Int), { accumulate: true }), other: was }
+      return {
+        was,
+        is: Channel.topic(wrapped(Schema.Int), { accumulate: true }),
+        other: was,
+        loose: Channel.topic(Loose, { accumulate: true })
+      }
     }
   }
 }
@@ -120,9 +139,9 @@ const nameNow = ({ fate }: Key, index: number): string => fate === "renamed" ? `
 
 const next = ({ keys }: Shape): Version => ({
   channels: Object.fromEntries(keys.flatMap((one, index) => {
-    const { is, other, was } = channelOf(one.kind)
-    const channel = one.fate === "converted" ? is : one.fate === "restored" ? other : was
-    return one.fate === "dropped" ? [] : [[nameNow(one, index), channel]]
+    const { is, loose, other, was } = channelOf(one.kind)
+    const channels = { same: was, renamed: was, converted: is, restored: other, accepted: loose }
+    return one.fate === "dropped" ? [] : [[nameNow(one, index), channels[one.fate]]]
   })),
   write: (n, only) =>
     Object.fromEntries(keys.flatMap((one, index) => {
@@ -142,6 +161,8 @@ const next = ({ keys }: Shape): Version => ({
           value: (value) => valueNow(one.kind, value),
           write: wrap
         })]
+      case "accepted":
+        return [Migration.accept(`k${index}`, { from: channelOf(one.kind).was })]
       default:
         return []
     }

@@ -19,6 +19,11 @@ export const emptyCell = ({ codec, rule }: ChannelProgram): Channel.Cell => {
   })
 }
 
+/** Whether a write takes the place of the value, and is not added to it. */
+export const keepsLast = (rule: Channel.Rule): boolean =>
+  rule._tag === "LastValue" || rule._tag === "LastValueAfterFinish" || rule._tag === "AnyValue" ||
+  rule._tag === "UntrackedValue" || rule._tag === "EphemeralValue"
+
 /** Whether a function of the user's makes the value. */
 const isMade = (rule: Channel.Rule): boolean =>
   rule._tag === "Delta" || (rule._tag === "BinaryOperatorAggregate" && !rule.appends)

@@ -18,6 +18,7 @@ import { isPromise, promised } from "../promise.ts"
 import { channelCodec, recordCodec, schemaCodec, tasksCodec } from "./codecs.ts"
 import { hash } from "./hash.ts"
 import { markOf } from "./mark.ts"
+import { changesOf } from "./migrations.ts"
 import { separators } from "./namespace.ts"
 import {
   type Body,
@@ -469,79 +470,17 @@ const joinsAfter = (parts: Parts, from: string, joins: ReadonlyArray<Join>): Rea
   return new Set(joins.filter(({ names }) => names.some((name) => reached.has(name))).map(({ channel }) => channel))
 }
 
-/** The name that a key has after the changes that follow; none if it is dropped. */
-const lastName = (key: string, later: ReadonlyArray<Migration>): string | undefined => {
-  let name = key
-  for (const one of later) {
-    if (one._tag === "Drop" && one.key === name) return undefined
-    if (one._tag === "Rename" && one.from === name) name = one.to
-  }
-  return name
-}
-
-/** The key that is renamed to what another one is renamed to already. */
-const renamedToo = (key: string, later: ReadonlyArray<Migration>): string | undefined => {
-  let name = key
-  for (const one of later) {
-    if (one._tag !== "Rename") continue
-    if (one.to === name) return one.from
-    if (one.from === name) name = one.to
-  }
-  return undefined
-}
-
-/** What is wrong with a migration of a graph. */
-const wrongIn = (
-  { channels, nodeNumber }: Parts,
-  one: Migration,
-  later: ReadonlyArray<Migration>
-): string | undefined => {
-  const has = (key: string): boolean => channels.list[channels.numbers.get(key) ?? -1]?.isState === true
-  const isLost = (key: string): boolean => {
-    const last = lastName(key, later)
-    return last !== undefined && !has(last)
-  }
-  switch (one._tag) {
-    case "Rename": {
-      if (has(one.from)) return `"${one.from}" is said to be renamed, and is a key of the state`
-      const other = renamedToo(one.to, later)
-      if (other !== undefined) return `"${one.from}" and "${other}" get one name`
-      return isLost(one.to) ? `"${one.from}" is renamed to "${one.to}", which is no key of the state` : undefined
-    }
-    case "Drop":
-      return channels.numbers.has(one.key) ? `"${one.key}" is said to be dropped, and is there` : undefined
-    case "Accept":
-      return isLost(one.key) ? `"${one.key}" is accepted, and is no key of the state` : undefined
-    case "Convert": {
-      if (isLost(one.key)) return `"${one.key}" is converted, and is no key of the state`
-      const last = lastName(one.key, later)
-      const now = last === undefined ? undefined : channels.list[channels.numbers.get(last)!]!
-      return now !== undefined && markOf(now) === markOf(one.from)
-        ? `"${one.key}" is converted from what has the same stored form: give the key another name, and rename it`
-        : undefined
-    }
-    case "DropNode":
-      return nodeNumber.has(one.node) ? `node "${one.node}" is said to be dropped, and is there` : undefined
-  }
-}
-
 /** The migrations of a graph. Throws what is wrong with them. */
-const changesOf = (parts: Parts): ReadonlyArray<Change> =>
-  parts.migrations.map((one, index): Change => {
-    const what = wrongIn(parts, one, parts.migrations.slice(index + 1))
-    if (what !== undefined) return wrong(parts.name, what)
-    if (one._tag !== "Convert") return one
-    const { from, key } = one
-    const channel = {
-      name: key,
-      rule: from.rule,
-      codec: channelCodec(from),
-      isState: true,
-      value: from.value,
-      update: from.update
-    }
-    return { ...one, from: channel, mark: markOf(from) }
-  })
+const migrationsOf = ({ channels, migrations, name, nodeNumber }: Parts): ReadonlyArray<Change> =>
+  Result.getOrElse(
+    changesOf({
+      migrations,
+      keys: channels.list.filter(({ isState }) => isState),
+      channel: (key) => channels.list[channels.numbers.get(key) ?? -1],
+      hasNode: (node) => nodeNumber.has(node)
+    }),
+    (what) => wrong(name, what)
+  )
 
 const assemble = (parts: Parts): Program => {
   const { channels, joins, nodes, ...rest } = parts
@@ -563,7 +502,7 @@ const assemble = (parts: Parts): Program => {
   let fingerprint: string | undefined
   return {
     ...rest,
-    migrations: changesOf(parts),
+    migrations: migrationsOf(parts),
     joins,
     nodes,
     channels: channels.list,

@@ -78,19 +78,27 @@ const shape = (schema: Channel.AnySchema | undefined): string => {
 /** Kinds of rules whose values mean the same to each other. What was stored as writes is told from what was stored as a value. */
 const reducers: ReadonlySet<string> = new Set(["Append", "Reducer", "Delta"])
 
+const flagged = (name: string, flags: Readonly<Record<string, boolean>>): string => {
+  const set = Object.keys(flags).filter((flag) => flags[flag])
+  return set.length === 0 ? name : `${name}(${set.join(",")})`
+}
+
 /** What a rule makes of writes, as far as it is no function. */
-const foldOf = (rule: Channel.Rule): ReadonlyArray<string> => {
+const kindOfRule = (rule: Channel.Rule): string => {
   switch (rule._tag) {
     case "BinaryOperatorAggregate":
-      return [rule.appends ? "Append" : "Reducer"]
+      return rule.appends ? "Append" : "Reducer"
     case "Topic":
-      return [rule._tag, String(rule.accumulate), String(rule.unique)]
+      return flagged(rule._tag, { accumulate: rule.accumulate, unique: rule.unique })
     case "EphemeralValue":
-      return [rule._tag, String(rule.guard)]
+      return flagged(rule._tag, { guard: rule.guard })
     default:
-      return [rule._tag]
+      return rule._tag
   }
 }
+
+/** Whom a barrier waits for, and how. */
+const waitsFor = (rule: Channel.Rule): ReadonlyArray<string> => "names" in rule ? [rule.release, ...rule.names] : []
 
 // Digits of a hash: a changed schema goes unnoticed once in 2^48.
 const markLength = 12
@@ -102,17 +110,18 @@ interface Marked {
 }
 
 /** The mark of a key of the state: its kind of rule, and a hash. */
-export const markOf = ({ rule, update, value }: Marked): string => {
-  const [kind, ...rest] = foldOf(rule)
-  return `${kind!} ${hash(...rest, shape(value), shape(update)).slice(0, markLength)}`
-}
+export const markOf = ({ rule, update, value }: Marked): string =>
+  `${kindOfRule(rule)} ${hash(...waitsFor(rule), shape(value), shape(update)).slice(0, markLength)}`
 
 /** The kind of rule that a mark says. */
 export const kindOf = (mark: string): string => mark.split(" ")[0]!
 
-/** Whether what has one mark can be read as what has another: as it is, or as a reducer that is stored otherwise. */
-export const isReadable = (was: string, is: string): boolean => {
-  if (was === is) return true
-  const [one, other] = [was.split(" "), is.split(" ")]
-  return one[1] === other[1] && reducers.has(one[0]!) && reducers.has(other[0]!)
+/** Whether rules of two marks merge writes alike, except perhaps in what is stored of them. */
+export const isSameKind = (was: string, is: string): boolean => {
+  const [one, other] = [kindOf(was), kindOf(is)]
+  return one === other || (reducers.has(one) && reducers.has(other))
 }
+
+/** Whether what has one mark can be read as what has another: as it is, or as a reducer that is stored otherwise. */
+export const isReadable = (was: string, is: string): boolean =>
+  was === is || (was.split(" ")[1] === is.split(" ")[1] && isSameKind(was, is))

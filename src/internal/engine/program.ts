@@ -26,7 +26,7 @@ export const branch = (node: string): string => `${branchPrefix}${node}`
 export const branchTarget = (channel: string): string | undefined =>
   channel.startsWith(branchPrefix) ? channel.slice(branchPrefix.length) : undefined
 export const joinChannel = (sources: ReadonlyArray<string>, group: string | undefined, target: string): string =>
-  `${joinPrefix}${group ?? sources.join("+")}:${target}`
+  `${joinPrefix}${group === undefined ? "" : `${group}=`}${sources.join("+")}:${target}`
 
 /** Whether a channel of this name is that of a join. */
 export const isJoinChannel = (name: string): boolean => name.startsWith(joinPrefix)
@@ -138,12 +138,14 @@ export interface Conversion {
   /** The channel as it was, and its mark. */
   readonly from: ChannelProgram
   readonly mark: string
-  readonly value: (old: unknown) => unknown
-  readonly write: ((old: unknown) => unknown) | undefined
+  /** What the channel held, as the next one holds it. */
+  readonly cell: (old: unknown) => Result.Result<unknown, string>
+  /** What was written to it, as a write to the next one; none if nothing says what becomes of that. */
+  readonly write: (old: unknown) => Result.Result<unknown, string> | undefined
 }
 
 /** What has changed since threads were stored, from the oldest on. */
-export type Change = Exclude<Migration, { readonly _tag: "Convert" }> | Conversion
+export type Change = Exclude<Migration, { readonly _tag: "Accept" | "Convert" }> | Conversion
 
 export interface Program {
   readonly name: string

@@ -7,6 +7,7 @@ import * as Schema from "effect/Schema"
 import * as Channel from "../../Channel.ts"
 import type { GraphDifference } from "../../GraphError.ts"
 import { isReadable, kindOf, markOf } from "./mark.ts"
+import { type Fate, fatesOf } from "./migrations.ts"
 import {
   branchTarget,
   byName,
@@ -34,54 +35,45 @@ const appending: Channel.Rule = Channel.append(Schema.Unknown).rule
 
 type Row = readonly [key: string, kind: "write" | "overwrite", json: Schema.Json]
 
-/** What a migration makes of a value. Functions of users may throw. */
-const converted = (
-  { channel, conversions }: Source,
-  value: unknown,
-  pick: (conversion: Conversion) => ((old: unknown) => unknown) | undefined
-): Result.Result<unknown, string> => {
-  let out = value
-  for (const conversion of conversions) {
-    const convert = pick(conversion)
-    if (convert === undefined) {
-      return Result.fail(
-        `a task of an unfinished superstep has written "${channel.name}": give its migration a \`write\``
-      )
-    }
-    try {
-      out = convert(out)
-    } catch (cause) {
-      return Result.fail(`its migration throws: ${String(cause)}`)
-    }
-  }
-  return Result.succeed(out)
-}
-
-const ofValue = ({ value }: Conversion) => value
-/** Where a write becomes the value, what converts values converts writes. */
-const ofWrite = ({ from, value, write }: Conversion) => write ?? (isReduced(from.rule) ? undefined : value)
-
-const isReduced = ({ _tag }: Channel.Rule): boolean =>
-  _tag === "BinaryOperatorAggregate" || _tag === "Delta" || _tag === "Topic"
-
-/** A present value or write, as it reads back from storage. */
+/** What a present value or write reads back as from storage. */
 const refit = <A>(encoded: Result.Result<A, string>, decode: (form: A) => Result.Result<unknown, string>) =>
   Result.mapError(Result.flatMap(encoded, decode), (why) => `what its migration makes of it does not fit: ${why}`)
 
-const cellOf = (program: Program, source: Source, value: unknown): Result.Result<unknown, string> => {
-  if (source.conversions.length === 0) return Result.succeed(value)
-  const { codec } = program.channels[source.to]!
-  return Result.flatMap(converted(source, value, ofValue), (now) => refit(codec.encode(now), codec.decode))
+/** What a channel holds now that held this. */
+const cellNow = (program: Program, { conversions, to }: Source, cell: unknown): Result.Result<unknown, string> => {
+  if (conversions.length === 0) return Result.succeed(cell)
+  const { codec } = program.channels[to]!
+  const now = conversions.reduce(
+    (cell: Result.Result<unknown, string>, conversion) => Result.flatMap(cell, conversion.cell),
+    Result.succeed(cell)
+  )
+  return Result.flatMap(now, (now) => refit(codec.encode(now), codec.decode))
 }
 
-const writeOf = (program: Program, source: Source, write: unknown): Result.Result<unknown, string> => {
-  if (source.conversions.length === 0) return Result.succeed(write)
-  const { codec } = program.channels[source.to]!
-  const now = Channel.isOverwrite(write)
-    ? Result.map(converted(source, write.value, ofValue), Channel.overwrite)
-    : converted(source, write, ofWrite)
+/** The write that this is now; none if no migration says what becomes of it. */
+const writeNow = (
+  program: Program,
+  { conversions, to }: Source,
+  write: unknown
+): Result.Result<unknown, string> | undefined => {
+  if (conversions.length === 0) return Result.succeed(write)
+  let now: Result.Result<unknown, string> = Result.succeed(write)
+  for (const conversion of conversions) {
+    if (Result.isFailure(now)) return now
+    const next = conversion.write(now.success)
+    if (next === undefined) return undefined
+    now = next
+  }
+  const { codec } = program.channels[to]!
   return Result.flatMap(now, (now) => refit(codec.encodeWrite(now), codec.decodeWrite))
 }
+
+/** That nothing can go on, for what was written to a key. */
+export const unreadAt = (channel: string): Fault => ({
+  reason: "Decode",
+  channel,
+  detail: `a task of an unfinished superstep has written "${channel}": give its migration a \`write\``
+})
 
 /** What is left open, and which nodes are gone: found while rows are read. */
 interface Found {
@@ -94,7 +86,9 @@ export class Reading {
   /** By key: the mark it was stored with; none if the present graph has stored it. */
   readonly #marks: Marks | undefined
   readonly #found: Found
+  readonly #fates: ReadonlyMap<string, Fate>
   readonly #sources = new Map<string, Source | undefined>()
+  #unread: string | undefined = undefined
 
   constructor(
     program: Program,
@@ -104,6 +98,7 @@ export class Reading {
     this.program = program
     this.#marks = stored === undefined || stored.graph === program.fingerprint ? undefined : stored.marks
     this.#found = found
+    this.#fates = this.#marks === undefined ? new Map() : fatesOf(program.migrations, this.#marks)
   }
 
   /** For what a task has left: it may have marks of its own, and leads to nodes of its own. */
@@ -116,6 +111,11 @@ export class Reading {
   /** Nodes that are to run, and that the graph no longer has. */
   get gone(): ReadonlyArray<string> {
     return [...this.#found.gone].sort()
+  }
+
+  /** The first key with a write that no migration says anything of: it is passed over, but nothing can go on from there. */
+  get unread(): string | undefined {
+    return this.#unread
   }
 
   /** What has changed and is not declared. */
@@ -157,61 +157,50 @@ export class Reading {
     return undefined
   }
 
-  /** What the migrations say of a key: the name that it has now, unless it was dropped, and how its values are read. */
-  #follow(
-    name: string
-  ): { readonly at: string | undefined; readonly isAccepted: boolean; conversions: Array<Conversion> } {
-    const mark = this.#marks?.get(name)
-    const conversions: Array<Conversion> = []
-    let at = name
-    let isAccepted = mark === undefined
-    for (const one of mark === undefined ? [] : this.program.migrations) {
-      if (one._tag === "Rename" && one.from === at && !this.#marks!.has(one.to)) at = one.to
-      else if (one._tag === "Drop" && one.key === at) return { at: undefined, isAccepted, conversions }
-      else if (one._tag === "Accept" && one.key === at) isAccepted = true
-      else if (one._tag === "Convert" && one.key === at && (conversions.length > 0 || one.mark === mark)) {
-        conversions.push(one)
-      }
-    }
-    return { at, isAccepted, conversions }
-  }
-
-  /** The name that a stored key has now. */
+  /** The name that a stored key has now; none if it was dropped. */
   nameOf(key: string): string | undefined {
-    return this.#follow(key).at
+    const fate = this.#fates.get(key)
+    return fate === undefined ? key : fate.at
   }
 
   #key(name: string): Source | undefined {
-    const { at, conversions, isAccepted } = this.#follow(name)
+    const at = this.nameOf(name)
     if (at === undefined) return undefined
     const number = this.program.channelNumber.get(at)
     if (number === undefined) return this.#differs({ kind: "KeyGone", name })
     const channel = this.program.channels[number]!
+    const fate = this.#fates.get(name)
+    if (fate === undefined) return { channel: { ...channel, name }, to: number, conversions: [] }
+    const { conversions, mark } = fate
     if (conversions.length > 0) return { channel: { ...conversions[0]!.from, name }, to: number, conversions }
-    const mark = this.#marks?.get(name)
     const is = markOf(channel)
-    if (isAccepted || isReadable(mark!, is)) {
+    if (isReadable(mark, is)) {
       // What was appended is read as it was appended, whatever a reducer of now would make of it.
-      const isAppended = mark !== undefined && kindOf(mark) === "Append" && mark !== is
+      const isAppended = kindOf(mark) === "Append" && mark !== is
       return { channel: { ...channel, name, rule: isAppended ? appending : channel.rule }, to: number, conversions }
     }
-    const [was, now] = [kindOf(mark!), kindOf(is)]
+    const [was, now] = [kindOf(mark), kindOf(is)]
     return this.#differs(
       was === now ? { kind: "SchemaChanged", name } : { kind: "RuleChanged", name, was, is: now }
     )
   }
 
-  /** What a channel holds, once it is folded: the number of the channel, and the value that it has now. */
+  /** What a channel holds, once it is folded: the value that it has now. */
   cell(source: Source, value: unknown): Result.Result<unknown, Fault> {
-    const now = cellOf(this.program, source, value)
+    const now = cellNow(this.program, source, value)
     return Result.isFailure(now) ? fault("Decode", source.channel.name, now.failure) : Result.succeed(now.success)
   }
 
-  /** The write to what the channel is now. */
-  now(source: Source, write: unknown): Result.Result<Write, Fault> {
-    const now = writeOf(this.program, source, write)
+  /** The write to what the channel is now; none if no migration says what becomes of it. */
+  now(source: Source, write: unknown): Result.Result<Write, Fault> | undefined {
+    const now = writeNow(this.program, source, write)
+    const { name } = source.channel
+    if (now === undefined) {
+      this.#unread ??= name
+      return undefined
+    }
     return Result.isFailure(now)
-      ? fault("Decode", source.channel.name, now.failure)
+      ? fault("Decode", name, now.failure)
       : Result.succeed({ channel: source.to, value: now.success })
   }
 
@@ -230,7 +219,10 @@ export class Reading {
     for (const row of rows) {
       const source = this.source(partsOf(row).name)
       if (source === undefined) continue
-      const write = Result.flatMap(this.written(source, row), (value) => this.now(source, value))
+      const value = this.written(source, row)
+      if (Result.isFailure(value)) return Result.fail(value.failure)
+      const write = this.now(source, value.success)
+      if (write === undefined) continue
       if (Result.isFailure(write)) return Result.fail(write.failure)
       // A Send to a node that is gone.
       if (source.to !== this.program.tasks || write.success.value !== null) writes.push(write.success)
@@ -291,23 +283,27 @@ export class Reading {
       const source = this.source(row[0])
       if (source === undefined) continue
       const now = this.#row(source, row, isUpdate)
+      if (now === undefined) continue
       if (Result.isFailure(now)) return fault("Decode", row[0], now.failure)
       rows.push(now.success as unknown as Schema.Json)
     }
     return Result.succeed(rows)
   }
 
-  #row(source: Source, [, kind, json]: Row, isUpdate: boolean): Result.Result<Row, string> {
+  #row(source: Source, [, kind, json]: Row, isUpdate: boolean): Result.Result<Row, string> | undefined {
     const { codec, name } = this.program.channels[source.to]!
     if (source.conversions.length === 0) return Result.succeed([name, kind, json])
-    if (!isUpdate) {
-      const value = Result.flatMap(source.channel.codec.decode(json), (old) => cellOf(this.program, source, old))
-      return Result.map(Result.flatMap(value, codec.encode), (json): Row => [name, kind, json])
+    // A value of a record is what its key would be set to.
+    const old = source.channel.codec.decodeWrite({ kind: isUpdate ? kind : "overwrite", json })
+    if (Result.isFailure(old)) return Result.fail(old.failure)
+    const write = writeNow(this.program, source, old.success)
+    if (write === undefined) {
+      this.#unread ??= source.channel.name
+      return undefined
     }
-    const write = Result.flatMap(
-      source.channel.codec.decodeWrite({ kind, json }),
-      (old) => writeOf(this.program, source, old)
+    return Result.map(
+      Result.flatMap(write, codec.encodeWrite),
+      (row): Row => [name, isUpdate ? row.kind : kind, row.json]
     )
-    return Result.map(Result.flatMap(write, codec.encodeWrite), (row): Row => [name, row.kind, row.json])
   }
 }

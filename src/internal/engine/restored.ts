@@ -13,7 +13,7 @@ import { liveOf } from "./checkpoint.ts"
 import { emptyCell, fold } from "./fold.ts"
 import { isInputTask } from "./plan.ts"
 import { type ChannelProgram, isMachineChannel, type Program } from "./program.ts"
-import { Reading, type Source } from "./reading.ts"
+import { Reading, type Source, unreadAt } from "./reading.ts"
 import { lengthOf, unseal } from "./seal.ts"
 import {
   type Answers,
@@ -131,8 +131,14 @@ const readTask = (reading: Reading, row: TaskRow): Result.Result<TaskRecord, Fau
         ({ graphs = [], marks, writes }) => {
           const own = reading.beside(marks === undefined ? undefined : new Map(marks))
           return Result.map(own.writes(writes), (writes): TaskRecord => {
-            const { gone } = own
-            return { status: "done", writes, graphs, ...(gone.length > 0 ? { gone } : {}) }
+            const { gone, unread } = own
+            return {
+              status: "done",
+              writes,
+              graphs,
+              ...(gone.length > 0 ? { gone } : {}),
+              ...(unread === undefined ? {} : { unread })
+            }
           })
         }
       )
@@ -162,7 +168,16 @@ export const decodeTask = (
   row: TaskRow
 ): Result.Result<TaskRecord, Fault> => {
   const reading = new Reading(program, by)
-  return Result.flatMap(readTask(reading, row), (record) => settled(reading, record))
+  const read = Result.flatMap(readTask(reading, row), (record) => settled(reading, record))
+  return Result.flatMap(read, (record) => Result.map(allRead([record]), () => record))
+}
+
+/** Whether all that tasks have written can be read. */
+export const allRead = (records: Iterable<TaskRecord>): Result.Result<void, Fault> => {
+  for (const record of records) {
+    if (record.status === "done" && record.unread !== undefined) return Result.fail(unreadAt(record.unread))
+  }
+  return Result.succeed(undefined)
 }
 
 /** What was read, if nothing in it is left open. */
@@ -386,6 +401,7 @@ class Rebuild {
     for (const { source, task, value } of groups.flat()) {
       if (!isHandedUp(this.reading.program, { channel: source.to, task, value })) continue
       const write = this.reading.now(source, value)
+      if (write === undefined) continue
       if (Result.isFailure(write)) return Result.fail(write.failure)
       this.up.push(write.success)
     }
@@ -488,6 +504,7 @@ const placeOf = (
     up: growing(built.up),
     origin: built.origin,
     gone: built.reading.gone,
+    unread: built.reading.unread,
     chain: {
       keyframeLength: built.keyframeLength,
       changesLength: built.changesLength,

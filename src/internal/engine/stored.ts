@@ -13,7 +13,7 @@ import { type Growing, growing, itemsOf } from "../growing.ts"
 import { type Checkpoint, initial } from "./checkpoint.ts"
 import { markOf } from "./mark.ts"
 import { isInputTask, START_TASK } from "./plan.ts"
-import { INPUT, type Program, TASKS } from "./program.ts"
+import type { Program } from "./program.ts"
 import { seal } from "./seal.ts"
 import type { Write } from "./writes.ts"
 
@@ -57,6 +57,8 @@ export type TaskRecord =
     readonly graphs: Graphs
     /** Nodes that it leads to, and that the graph no longer has. */
     readonly gone?: ReadonlyArray<string>
+    /** A key that it has written, where no migration says what becomes of that. */
+    readonly unread?: string
   }
   | {
     readonly status: "paused"
@@ -85,6 +87,8 @@ export interface Place {
   readonly origin: string
   /** Nodes that are to run, and that the graph no longer has. */
   readonly gone: ReadonlyArray<string>
+  /** A key with a write that is still to be applied, where no migration says what becomes of it. */
+  readonly unread: string | undefined
   readonly chain: Chain
 }
 
@@ -162,7 +166,7 @@ type TaskData =
   | {
     readonly writes: ReadonlyArray<StoredWrite>
     readonly graphs?: Graphs
-    /** Where the checkpoint was stored by another version of the graph: the marks of the keys that are written. */
+    /** Where the checkpoint was stored by another version of the graph: the marks of this one. */
     readonly marks?: Pairs<string>
   }
   | { readonly requests: ReadonlyArray<StoredRequest>; readonly answers?: StoredAnswers; readonly graphs?: Graphs }
@@ -244,11 +248,10 @@ const marksOf = (
   by: StoredBy | undefined,
   writes: ReadonlyArray<Write>
 ): { marks?: Pairs<string> } => {
-  if (by === undefined || by.graph === program.fingerprint) return {}
-  const names = new Set(writes.map(({ channel }) => program.channels[channel]!.name))
-  // Inputs and Sends hold records of the whole state.
-  const isWhole = names.has(INPUT) || names.has(TASKS)
-  return { marks: [...storedBy(program).marks].filter(([name]) => isWhole || names.has(name)) }
+  // All of them: what became of one key depends on which others there were.
+  return by === undefined || by.graph === program.fingerprint || writes.length === 0
+    ? {}
+    : { marks: [...storedBy(program).marks] }
 }
 
 const taskData = (
@@ -532,5 +535,6 @@ export const emptyPlace = (program: Program, origin: string): Place => ({
   up: growing([]),
   origin,
   gone: [],
+  unread: undefined,
   chain: noChain
 })

@@ -8,6 +8,7 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Channel from "../../Channel.ts"
 import { setKey } from "../engine/checkpoint.ts"
+import { keepsLast } from "../engine/fold.ts"
 import type { ChannelProgram, Program } from "../engine/program.ts"
 import { listOf } from "../list.ts"
 import type { HandUp } from "./task.ts"
@@ -58,10 +59,6 @@ const isSameRule = (x: Channel.Rule, y: Channel.Rule): boolean => {
       return false
   }
 }
-
-const keepsLast = (rule: Channel.Rule): boolean =>
-  rule._tag === "LastValue" || rule._tag === "AnyValue" || rule._tag === "UntrackedValue" ||
-  rule._tag === "EphemeralValue"
 
 /** The values that go up for one key. */
 const valuesOf = (

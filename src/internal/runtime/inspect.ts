@@ -15,7 +15,7 @@ import type { Program } from "../engine/program.ts"
 import type { Place, TaskRecord } from "../engine/stored.ts"
 import { withInputRecords } from "./loop.ts"
 import { decodeRequest, showRequest } from "./requests.ts"
-import { checkMetadata, load, metadataOf } from "./session.ts"
+import { checkMetadata, load, metadataOf, readThrough } from "./session.ts"
 import type { Erased } from "./task.ts"
 import { open } from "./thread.ts"
 
@@ -214,6 +214,7 @@ const withResults = (located: Located, checkpoint: Checkpoint, tasks: ReadonlyAr
 /** What a located checkpoint shows. */
 export const snapshot: (located: Located) => Erased<Snapshot<unknown>> = Effect.fnUntraced(function*(located: Located) {
   const { isHead, place, program, row } = located
+  if (isHead) yield* readThrough(located.thread, place)
   const checkpoint = isHead ? yield* Effect.fromResult(withInputRecords(program, place)) : place.checkpoint
   const planned = plan(program, checkpoint)
   // Results that do not fold together are no state: their superstep is still to be done.

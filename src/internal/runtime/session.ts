@@ -17,7 +17,8 @@ import { type Checkpoint, readBack } from "../engine/checkpoint.ts"
 import { checkpointId, seedOf } from "../engine/ids.ts"
 import { type Inside, placeKey } from "../engine/namespace.ts"
 import type { Program } from "../engine/program.ts"
-import { decodeCheckpoint, decodeTask } from "../engine/restored.ts"
+import { unreadAt } from "../engine/reading.ts"
+import { allRead, decodeCheckpoint, decodeTask } from "../engine/restored.ts"
 import {
   checkpointRow,
   encodeCheckpoint,
@@ -218,18 +219,24 @@ export const load = (
     )
   })
 
-/** Fails where a node is to run that the graph no longer has: what goes on from there would leave it out. */
+/** Fails where a result holds a write that no migration says anything of. */
+export const readThrough = (thread: string, { id, records }: Place): Effect.Effect<void, ReadError> =>
+  Effect.fromResult(Result.mapError(allRead(records.values()), toError(thread, id)))
+
+/** Fails where something is still to be done that the graph no longer knows: what goes on from there would leave it out. */
 export const whole = (
   thread: string,
   program: Program,
-  { gone, id, records }: Place
-): Effect.Effect<void, GraphChanged> =>
-  Effect.suspend(() => {
+  place: Place
+): Effect.Effect<void, ReadError> =>
+  Effect.suspend((): Effect.Effect<void, ReadError> => {
+    const { gone, id, records, unread } = place
+    if (unread !== undefined) return Effect.fail(toError(thread, id)(unreadAt(unread)))
     const all = new Set(gone)
     for (const record of records.values()) {
       if (record.status === "done") { for (const name of record.gone ?? []) all.add(name) }
     }
-    if (all.size === 0) return Effect.void
+    if (all.size === 0) return readThrough(thread, place)
     const differences = [...all].map((name) => ({ kind: "NodeGone" as const, name }))
     return Effect.fail(new GraphChanged({ thread, graph: program.name, checkpoint: id, differences }))
   })
@@ -643,6 +650,7 @@ export class Session {
       up: grown(up, written),
       origin,
       gone: [],
+      unread: undefined,
       chain: this.place.chain
     }
   }

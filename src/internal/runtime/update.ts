@@ -8,7 +8,7 @@ import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import type { Move, Source } from "../../Checkpoint.ts"
 import { END, START } from "../../Command.ts"
-import { AmbiguousUpdate, type GraphChanged, InvalidUpdate, UnknownCheckpoint, UnknownNode } from "../../GraphError.ts"
+import { AmbiguousUpdate, InvalidUpdate, UnknownCheckpoint, UnknownNode } from "../../GraphError.ts"
 import { applyWrites, type TaskWrites } from "../engine/apply.ts"
 import type { Checkpoint } from "../engine/checkpoint.ts"
 import { emptyCell } from "../engine/fold.ts"
@@ -324,7 +324,7 @@ const newSession = (opened: Opened): Session =>
   })
 
 /** Fails where the checkpoint, or one that a graph around stands at, has a node to run that is gone. */
-const allWhole = (located: Located): Effect.Effect<void, GraphChanged> =>
+const allWhole = (located: Located): Effect.Effect<void, ReadError> =>
   Effect.forEach(
     [located, ...located.around.map((one) => one.located)],
     ({ place, program, thread }) => whole(thread, program, place),
