@@ -9,7 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type { CheckpointRow, Commit, Dump, HeadRow, Move, Put, Removal, Saved, TaskRow } from "./Checkpoint.ts"
-import { type CheckpointError, ThreadConflict, ThreadDeleted } from "./GraphError.ts"
+import { CheckpointError, ThreadConflict, ThreadDeleted } from "./GraphError.ts"
 
 /**
  * Which checkpoints to list: newest first.
@@ -72,7 +72,7 @@ export interface CheckpointerShape {
   readonly dump: (thread: string) => Effect.Effect<Option.Option<Dump>, CheckpointError>
   /**
    * Stores what was dumped as another thread, all at once, in a life of its own. Fails with `ThreadConflict` if there is a thread of
-   * this id.
+   * this id, and with `CheckpointError` if a task stands beside a checkpoint that is not in the dump.
    */
   readonly restore: (
     thread: string,
@@ -287,6 +287,14 @@ const restored = ({ checkpoints, heads, tasks }: Dump, life: string): Kept => {
   return kept
 }
 
+const orphaned = (thread: string, { checkpoint, task }: TaskRow): CheckpointError =>
+  new CheckpointError({
+    reason: "Storage",
+    thread,
+    checkpoint,
+    detail: `cannot store the thread: task "${task}" stands beside a checkpoint that is not there`
+  })
+
 /** The thread without what is removed, or why it is refused. */
 const without = (kept: Kept, thread: string, { branch, checkpoints, heads }: Removal): Kept | ThreadConflict => {
   const next = copyOf(kept)
@@ -389,14 +397,17 @@ export const makeMemory: Effect.Effect<CheckpointerShape> = Effect.sync(() => {
       }),
     dump: (thread) => Effect.sync(() => Option.map(Option.fromNullishOr(threads.get(thread)), dumpOf)),
     restore: (thread, dump, life) =>
-      Effect.suspend(() => {
+      Effect.suspend((): Effect.Effect<void, CheckpointError | ThreadConflict> => {
         const found = threads.get(thread)
         if (found !== undefined) {
           const head = newest(found, "")
           const branch = head?.branch ?? 1
           return Effect.fail(new ThreadConflict({ thread, branch, expected: undefined, found: head?.id }))
         }
-        threads.set(thread, restored(dump, life))
+        const kept = restored(dump, life)
+        const orphan = dump.tasks.find(({ namespace, row }) => !kept.checkpoints.has(keyOf(namespace, row.checkpoint)))
+        if (orphan !== undefined) return Effect.fail(orphaned(thread, orphan.row))
+        threads.set(thread, kept)
         return Effect.void
       }),
     remove: (thread, removal) =>

@@ -22,11 +22,13 @@ import { type Dialect, dialectOf } from "./internal/dialect.ts"
 import {
   type CheckpointColumns,
   checkpointParams,
+  type DumpColumns,
   type HeadColumns,
   type Integer,
   type SavedColumns,
   type TaskColumns,
   toCheckpoint,
+  toDump,
   toHead,
   toSaved,
   toTask
@@ -68,6 +70,10 @@ const rowCounts: ReadonlyArray<number> = [256, 64, 16, 4, 1]
 // ---------------------------------------------------------------------------
 
 const checkpointColumns = "id, parent, branch, step, source, created_millis, format, is_keyframe, data, metadata"
+const ofCheckpoint = checkpointColumns.split(", ").map((column) => `c.${column}`).join(", ")
+/** The row of a task in the columns of a checkpoint. */
+const taskAsCheckpoint = (checkpoint: string): string =>
+  `${checkpoint}, t.task, t.revision, NULL, t.status, NULL, NULL, NULL, t.data, NULL`
 
 /**
  * The checkpoints from an id to the nearest keyframe. UNION, not UNION ALL: a damaged file with a cycle must not hang. CROSS JOIN
@@ -139,10 +145,10 @@ const textsOf = ({ rowLock, text }: Dialect) => ({
   exists: text("SELECT 1 FROM superstep_checkpoints WHERE thread = ? AND namespace = ? AND id = ?"),
   // One statement reads checkpoints and tasks, so that both are of the same instant.
   saved: text(`${chain}
-    SELECT 0 AS is_task, c.sequence, ${checkpointColumns.split(", ").map((column) => `c.${column}`).join(", ")}
+    SELECT 0 AS is_task, c.sequence, ${ofCheckpoint}
     FROM chain CROSS JOIN superstep_checkpoints c WHERE c.sequence = chain.sequence
     UNION ALL
-    SELECT 1, chain.sequence, chain.id, t.task, t.revision, NULL, t.status, NULL, NULL, NULL, t.data, NULL
+    SELECT 1, chain.sequence, ${taskAsCheckpoint("chain.id")}
     FROM chain CROSS JOIN superstep_tasks t WHERE t.checkpoint = chain.sequence`),
   list: text(listText(false, false)),
   listLimit: text(listText(false, true)),
@@ -151,14 +157,17 @@ const textsOf = ({ rowLock, text }: Dialect) => ({
   put: new Map(rowCounts.map((count) => [count, text(putText(count))])),
   done: text(`SELECT count(*) AS done FROM superstep_tasks WHERE checkpoint = ${sequenceOf} AND status = 'done'`),
   kept: new Map(rowCounts.map((count) => [count, text(keptText(count))])),
-  allCheckpoints: text(
-    `SELECT namespace, ${checkpointColumns} FROM superstep_checkpoints WHERE thread = ? ORDER BY sequence`
-  ),
-  allTasks: text(
-    "SELECT c.namespace, c.id AS checkpoint, t.task, t.status, t.revision, t.data FROM superstep_checkpoints c " +
-      "JOIN superstep_tasks t ON t.checkpoint = c.sequence WHERE c.thread = ? ORDER BY c.sequence, t.task"
-  ),
-  allHeads: text("SELECT place, branch, id, owner FROM superstep_heads WHERE thread = ? ORDER BY branch, place"),
+  // One statement too. No lock: a thread may be long, and others go on meanwhile.
+  all: text(`SELECT 0 AS kind, c.namespace, c.sequence, ${ofCheckpoint}
+    FROM superstep_threads x JOIN superstep_checkpoints c ON c.thread = x.key WHERE x.thread = ?
+    UNION ALL
+    SELECT 1, c.namespace, c.sequence, ${taskAsCheckpoint("c.id")}
+    FROM superstep_threads x JOIN superstep_checkpoints c ON c.thread = x.key
+    JOIN superstep_tasks t ON t.checkpoint = c.sequence WHERE x.thread = ?
+    UNION ALL
+    SELECT 2, h.place, 0, h.id, h.owner, h.branch, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+    FROM superstep_threads x JOIN superstep_heads h ON h.thread = x.key WHERE x.thread = ?`),
+  allHeads: text("SELECT place, branch, id FROM superstep_heads WHERE thread = ?"),
   removeCheckpoints: new Map(rowCounts.map((count) => [count, text(`DELETE ${removedText(count)}`)])),
   removeTasks: new Map(
     rowCounts.map((
@@ -448,22 +457,13 @@ const commit = Effect.fnUntraced(
 )
 
 /** One statement each for checkpoints, tasks and heads: the lock of the thread makes them of the same instant. */
-const dump = Effect.fnUntraced(function*(connection: Connection, texts: Texts, thread: string) {
-  const row = yield* threadIn(connection, texts.lockedThread, thread)
-  if (row === undefined) return Option.none<Dump>()
-  type Placed<A> = A & { readonly namespace: string }
-  const checkpoints = yield* execute<Placed<CheckpointColumns>>(connection, texts.allCheckpoints, [row.key])
-  const tasks = yield* execute<Placed<TaskColumns>>(connection, texts.allTasks, [row.key])
-  const heads = yield* execute<HeadColumns>(connection, texts.allHeads, [row.key])
-  return Option.some<Dump>({
-    checkpoints: checkpoints.map((row) => ({ namespace: fromColumn(row.namespace), row: toCheckpoint(row) })),
-    tasks: tasks.map((row) => ({ namespace: fromColumn(row.namespace), row: toTask(row) })),
-    heads: heads.map((row) => {
-      const { branch, id, owner, place } = toHead({ ...row, life: "" })
-      return { branch, place, id, owner }
-    })
-  })
-})
+const dump = (connection: Connection, texts: Texts, thread: string): Effect.Effect<Option.Option<Dump>, SqlError> => {
+  const at = toColumn(thread)
+  return Effect.map(
+    connection.executeValues(texts.all, [at, at, at]),
+    (rows) => toDump(rows as unknown as ReadonlyArray<DumpColumns>)
+  )
+}
 
 const restore = Effect.fnUntraced(
   function*(
@@ -676,7 +676,7 @@ export const make: Effect.Effect<CheckpointerShape, CheckpointError, SqlClient> 
         given.checkpoint.id
       ),
     dump: (thread) =>
-      guard(write(db, (connection, texts) => dump(connection, texts, thread)), "read the thread", thread),
+      guard(read(db, (connection, texts) => dump(connection, texts, thread)), "read the thread", thread),
     restore: (thread, dump, life) =>
       guard(
         write(db, (connection, texts) => restore(connection, texts, thread, { dump, life })),

@@ -1,7 +1,7 @@
 /** Threads as a whole: copied, pruned, listed, verified. */
 import { assert } from "@effect/vitest"
 import { Cause, DateTime, Deferred, Effect, Exit, Fiber, Option, Schema } from "effect"
-import { Channel, Checkpointer, END, GraphError, Interrupt, State, StateGraph, Thread } from "superstep"
+import { Channel, Checkpointer, Command, END, GraphError, Interrupt, State, StateGraph, Thread } from "superstep"
 import type { CheckpointRow, Dump } from "superstep/Checkpoint"
 import { resealed, resealedTask } from "../engine/rows.ts"
 import { behaves } from "./Savers.ts"
@@ -286,6 +286,75 @@ behaves(
     })
 )
 
+behaves(
+  "what is never stored does not count as a divergence, whoever wrote it",
+  () =>
+    Effect.gen(function*() {
+      class Live extends State.make({
+        n: Channel.lastValue(Schema.Int, { initial: () => 0 }),
+        handle: Channel.untracked<number>()
+      }) {}
+      const graph = StateGraph.make(
+        "live",
+        StateGraph.nodes(Live, {
+          a: ({ n }) => n % 2 === 0 ? { n: n + 1, handle: n } : { n: n + 1 },
+          asks: Effect.fnUntraced(function*() {
+            yield* Ask.ask("?")
+            return {}
+          }),
+          b: ({ n }) => ({ n: n + 1 })
+        }),
+        { start: "a", edges: { a: ["asks", "b"], b: StateGraph.route(["a", END], ({ n }) => n < 8 ? "a" : END) } }
+      )
+      const thread = graph.thread("t")
+      const ask = (options: object) => Effect.flip(thread.invoke(Command.make({ update: options, goto: "b" })))
+      yield* Effect.flip(thread.invoke({ n: 0, handle: 1 }))
+      yield* ask({ handle: 5 })
+      yield* ask({ handle: 6, n: 1 })
+      yield* ask({ n: 3 })
+      yield* Effect.ignore(thread.resume(Ask.reply("!"), { update: { handle: 7 } }))
+      yield* Effect.ignore(thread.resume(Ask.reply("!")))
+      yield* Effect.ignore(thread.invoke({ handle: 9 }, { pending: "discard" }))
+      const { divergence, refolded } = yield* thread.verify
+      assert.deepStrictEqual(divergence, undefined)
+      assert.isAbove(refolded, 5)
+    })
+)
+
+behaves(
+  "what a Command wrote that is never stored leaves no trace, whether the run that took it went on or another",
+  () =>
+    Effect.gen(function*() {
+      class Live extends State.make({
+        n: Channel.lastValue(Schema.Int, { initial: () => 0 }),
+        handle: Channel.untracked<number>()
+      }) {}
+      let isDown = false
+      const graph = StateGraph.make(
+        "live",
+        StateGraph.nodes(Live, {
+          a: () => ({}),
+          b: ({ n }) => isDown ? Effect.fail("down") : Effect.succeed({ n: n + 1, handle: 1 })
+        }),
+        { start: "a", edges: { a: "b" } }
+      )
+      const given = Command.make({ update: { handle: 5 } })
+      for (const name of ["one", "two"]) {
+        const thread = graph.thread(name)
+        yield* Effect.ignore(thread.invoke({}, { before: ["b"] }))
+        isDown = name === "two"
+        yield* Effect.ignore(thread.invoke(given))
+        isDown = false
+        yield* Effect.ignore(thread.continue())
+        assert.isUndefined((yield* thread.verify).divergence)
+      }
+      const saver = yield* Checkpointer.Checkpointer
+      const rows = yield* Effect.forEach(["one", "two"], (thread) => saver.list(thread, "", {}))
+      const [one, two] = rows.map((all) => all.map(({ data, id }) => [id, data]))
+      assert.deepStrictEqual(two, one)
+    })
+)
+
 /** The thread with one row changed, stored under another id. */
 const changed = (change: (dump: Dump) => Dump) =>
   Checkpointer.Checkpointer.use(Effect.fnUntraced(function*(saver) {
@@ -326,7 +395,14 @@ behaves(
         ["a value", onData(4, "[\"sum\",6]", "[\"sum\",7]"), 4, "sum", "its cells"],
         ["what was seen", onData(5, "\"seen\":[\"step\"]", "\"seen\":[\"side\"]"), 5, undefined, "its seen"],
         ["a result that is added up", onTask(2, "[\"sum\",2]", "[\"sum\",3]"), 3, "sum", "its cells"],
-        ["a result that is kept as it is", onTask(2, "[\"n\",3]", "[\"n\",4]"), 3, undefined, "its id"]
+        ["a result that is kept as it is", onTask(2, "[\"n\",3]", "[\"n\",4]"), 3, undefined, "its id"],
+        [
+          "a newest checkpoint that is gone",
+          (dump) => ({ ...dump, checkpoints: dump.checkpoints.filter(({ row }) => row.id !== history[0]!.checkpoint) }),
+          history[0]!.step,
+          undefined,
+          "it is missing"
+        ]
       ]
       for (const [what, change, step, channel, detail] of forged) {
         yield* changed(change)
@@ -338,6 +414,10 @@ behaves(
         ], what)
         assert.include(divergence?.detail, detail, what)
       }
+      // How many results it follows from: then it cannot be read at all.
+      yield* changed(onData(4, "\"tasks\":1", "\"tasks\":2"))
+      const error = yield* Effect.flip(thread.verify)
+      assert.deepInclude(error, { _tag: "CheckpointError", checkpoint: idAt(4) })
     })
 )
 

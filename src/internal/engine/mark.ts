@@ -12,25 +12,31 @@ const listed = (parts: ReadonlyArray<string>): string => `(${parts.join(" ")})`
 
 const isOptional = (ast: SchemaAST.AST): boolean => ast.context?.isOptional === true
 
-/** Suspended schemas inside each other that are looked through: one may go on for ever, each time with new parts. */
-const maxSuspended = 8
+/** Suspended schemas that are looked into: they may go on for ever, each time with new parts. */
+const maxSuspended = 256
 
 const literal = (value: unknown): string => JSON.stringify(String(value)) + typeof value
 
 const oddNumbers = ["NaN", "Infinity", "-Infinity"].map(literal)
 
 /** The members of a union, those of unions in it among them. */
-const membersOf = (ast: SchemaAST.AST, part: (ast: SchemaAST.AST) => string): ReadonlyArray<string> => {
-  if (ast._tag === "Enum") return ast.enums.map(([, value]) => literal(value))
-  return ast._tag === "Union" ? ast.types.flatMap((one) => membersOf(one, part)) : [part(ast)]
-}
+const membersOf = (ast: SchemaAST.AST): ReadonlyArray<SchemaAST.AST> =>
+  ast._tag === "Union" ? ast.types.flatMap(membersOf) : [ast]
 
-/** The shape of a stored form as a text. A schema that holds itself is named by how far above it stands. */
-const shapeOf = (ast: SchemaAST.AST, above: ReadonlyArray<SchemaAST.AST>, suspended: number): string => {
-  const own = above.indexOf(ast)
-  if (own >= 0) return `^${above.length - own}`
-  const below = [...above, ast]
-  const part = (one: SchemaAST.AST): string => `${shapeOf(one, below, suspended)}${isOptional(one) ? "?" : ""}`
+const inOrder = <A>(list: ReadonlyArray<A>, text: (one: A) => string): ReadonlyArray<A> =>
+  list.map((one) => [text(one), one] as const).sort(([a], [b]) => a < b ? -1 : a > b ? 1 : 0).map(([, one]) => one)
+
+type IndexSignature = SchemaAST.Objects["indexSignatures"][number]
+
+/** What a suspended schema stands for, as a text. */
+type Suspended = (ast: SchemaAST.Suspend) => string
+
+/** The shape of a stored form as a text. Its parts are gone through in an order that does not depend on how they were said. */
+const shapeOf = (ast: SchemaAST.AST, suspended: Suspended): string => {
+  const told = (suspended: Suspended) => (one: SchemaAST.AST) => shapeOf(one, suspended) + (isOptional(one) ? "?" : "")
+  const signature = (part: (one: SchemaAST.AST) => string) => ({ parameter, type }: IndexSignature) =>
+    `[${part(parameter)}]${part(type)}`
+  const [part, flat] = [told(suspended), told(({ _tag }) => _tag)]
   switch (ast._tag) {
     case "Literal":
       return literal(ast.literal)
@@ -41,21 +47,40 @@ const shapeOf = (ast: SchemaAST.AST, above: ReadonlyArray<SchemaAST.AST>, suspen
     case "Objects":
       return listed([
         "record",
-        ...ast.propertySignatures.map(({ name, type }) => JSON.stringify(String(name)) + part(type)).sort(),
-        ...ast.indexSignatures.map(({ parameter, type }) => `[${part(parameter)}]${part(type)}`).sort()
+        ...inOrder(ast.propertySignatures, ({ name }) => String(name))
+          .map(({ name, type }) => JSON.stringify(String(name)) + part(type)),
+        ...inOrder(ast.indexSignatures, signature(flat)).map(signature(part))
       ])
     case "Enum":
     case "Union": {
-      const members = new Set(membersOf(ast, part))
+      const members = new Set(
+        inOrder(membersOf(ast), flat).flatMap((member) =>
+          member._tag === "Enum" ? member.enums.map(([, value]) => literal(value)) : [part(member)]
+        )
+      )
       // What JSON has no number for.
       if (members.has("Number")) { for (const odd of oddNumbers) members.delete(odd) }
       return members.size === 1 ? [...members][0]! : listed(["union", ...[...members].sort()])
     }
     case "Suspend":
-      return suspended === maxSuspended ? ast._tag : shapeOf(ast.thunk(), above, suspended + 1)
+      return suspended(ast)
     default:
       return ast._tag
   }
+}
+
+/** The shape of a whole stored form: what stands for itself, or is met again, is named by a number. */
+const wholeShape = (ast: SchemaAST.AST): string => {
+  const numbers = new Map<SchemaAST.AST, number>()
+  const suspended: Suspended = ({ _tag, thunk }) => {
+    const meant = thunk()
+    const known = numbers.get(meant)
+    if (known !== undefined) return `#${known}`
+    if (numbers.size === maxSuspended) return _tag
+    numbers.set(meant, numbers.size)
+    return `#${numbers.size - 1}=${shapeOf(meant, suspended)}`
+  }
+  return shapeOf(ast, suspended)
 }
 
 const shapes = new WeakMap<Channel.AnySchema, string>()
@@ -66,7 +91,7 @@ const shape = (schema: Channel.AnySchema | undefined): string => {
   let text = shapes.get(schema)
   if (text === undefined) {
     try {
-      text = shapeOf(Schema.toEncoded(Schema.toCodecJson(schema)).ast, [], 0)
+      text = wholeShape(Schema.toEncoded(Schema.toCodecJson(schema)).ast)
     } catch {
       text = ""
     }

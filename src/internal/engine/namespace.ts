@@ -37,6 +37,9 @@ export const taskOf = (segment: string): string => segment.split(beforeKey)[0]!
 export const within = (namespace: string, segment: string): string =>
   isRoot(namespace) ? segment : `${namespace}${between}${segment}`
 
+/** What names a checkpoint in its thread. */
+export const checkpointKey = (namespace: string, id: string): string => `${id} ${namespace}`
+
 /** The segments of a namespace, from the root. */
 export const segmentsOf = (namespace: string): ReadonlyArray<string> =>
   isRoot(namespace) ? [] : namespace.split(between)

@@ -1,7 +1,7 @@
 /** What of a thread may go: what is kept keeps all that it is read from, and all that goes on from it. Pure. */
 import * as Result from "effect/Result"
 import type { CheckpointRow, Dump, Removal, TaskRow } from "../../Checkpoint.ts"
-import { aroundOf, isRoot, readPlace, ROOT } from "./namespace.ts"
+import { aroundOf, checkpointKey, isRoot, readPlace, ROOT } from "./namespace.ts"
 import { graphsAt, graphsIn } from "./restored.ts"
 import type { Fault } from "./stored.ts"
 
@@ -13,8 +13,6 @@ export interface Keep {
   readonly since: number | undefined
   readonly checkpoints: ReadonlyArray<string>
 }
-
-const keyOf = (namespace: string, id: string): string => `${id} ${namespace}`
 
 /** Finds what is kept, from the checkpoints of the root on. */
 class Keeping {
@@ -28,19 +26,19 @@ class Keeping {
   fault: Fault | undefined = undefined
 
   constructor({ checkpoints, heads, tasks }: Dump) {
-    for (const { namespace, row } of checkpoints) this.#rows.set(keyOf(namespace, row.id), row)
-    this.#tasks = Map.groupBy(tasks, ({ namespace, row }) => keyOf(namespace, row.checkpoint))
+    for (const { namespace, row } of checkpoints) this.#rows.set(checkpointKey(namespace, row.id), row)
+    this.#tasks = Map.groupBy(tasks, ({ namespace, row }) => checkpointKey(namespace, row.checkpoint))
     const inside = heads.flatMap(({ id, place }) => {
       const read = readPlace(place)
       return read === undefined ? [] : [{ ...read, id }]
     })
-    this.#inside = Map.groupBy(inside, ({ checkpoint, namespace }) => keyOf(aroundOf(namespace), checkpoint))
+    this.#inside = Map.groupBy(inside, ({ checkpoint, namespace }) => checkpointKey(aroundOf(namespace), checkpoint))
   }
 
   keep(namespace: string, id: string): void {
     const waiting: Array<readonly [namespace: string, id: string]> = [[namespace, id]]
     for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
-      const key = keyOf(...next)
+      const key = checkpointKey(...next)
       const row = this.#rows.get(key)
       if (row === undefined || this.kept.has(key)) continue
       this.kept.add(key)
@@ -50,7 +48,7 @@ class Keeping {
 
   /** What a checkpoint is read from, and the graphs inside its tasks. */
   #needs(namespace: string, row: CheckpointRow): ReadonlyArray<readonly [namespace: string, id: string]> {
-    const key = keyOf(namespace, row.id)
+    const key = checkpointKey(namespace, row.id)
     const beside = (this.#tasks.get(key) ?? []).flatMap(({ row }) => this.#read(graphsIn(row), []))
     const inside = (this.#inside.get(key) ?? []).map((one) => [one.namespace, one.id] as const)
     const before = row.isKeyframe || row.parent === undefined ? [] : [[namespace, row.parent] as const]
@@ -61,15 +59,15 @@ class Keeping {
     const chain: Array<CheckpointRow> = []
     let known: ReadonlyMap<string, string> | undefined
     for (let at: CheckpointRow | undefined = row; at !== undefined;) {
-      known = this.#graphs.get(keyOf(namespace, at.id))
+      known = this.#graphs.get(checkpointKey(namespace, at.id))
       if (known !== undefined) break
       chain.push(at)
-      at = at.isKeyframe || at.parent === undefined ? undefined : this.#rows.get(keyOf(namespace, at.parent))
+      at = at.isKeyframe || at.parent === undefined ? undefined : this.#rows.get(checkpointKey(namespace, at.parent))
     }
     for (const one of chain.toReversed()) {
       const own = this.#read(graphsAt(one), [])
       known = own.length === 0 && known !== undefined ? known : new Map([...known ?? [], ...own])
-      this.#graphs.set(keyOf(namespace, one.id), known)
+      this.#graphs.set(checkpointKey(namespace, one.id), known)
     }
     return known ?? new Map()
   }
@@ -96,11 +94,11 @@ export const pruned = (dump: Dump, keep: Keep): Result.Result<Omit<Removal, "lif
   return Result.succeed({
     branch: Math.max(...dump.heads.flatMap(({ branch, place }) => place === "" ? [branch] : [])),
     checkpoints: dump.checkpoints.flatMap(({ namespace, row }) =>
-      keeping.kept.has(keyOf(namespace, row.id)) ? [] : [{ namespace, id: row.id }]
+      keeping.kept.has(checkpointKey(namespace, row.id)) ? [] : [{ namespace, id: row.id }]
     ),
     heads: dump.heads.flatMap(({ branch, place }) => {
       const read = readPlace(place)
-      const isKept = read === undefined || keeping.kept.has(keyOf(aroundOf(read.namespace), read.checkpoint))
+      const isKept = read === undefined || keeping.kept.has(checkpointKey(aroundOf(read.namespace), read.checkpoint))
       return isKept ? [] : [{ branch, place }]
     })
   })

@@ -101,11 +101,10 @@ export class Reading {
     this.#fates = this.#marks === undefined ? new Map() : fatesOf(program.migrations, this.#marks)
   }
 
-  /** For what a task has left: it may have marks of its own, and leads to nodes of its own. */
-  beside(marks: Marks | undefined): Reading {
-    const by = marks ?? this.#marks
+  /** For one checkpoint of several, or for what one task has left, which may have marks of its own: each leads to nodes of its own. */
+  anew(marks: Marks | undefined = this.#marks): Reading {
     const found = { differences: this.#found.differences, gone: new Set<string>() }
-    return new Reading(this.program, by === undefined ? undefined : { graph: "", marks: by }, found)
+    return new Reading(this.program, marks === undefined ? undefined : { graph: "", marks }, found)
   }
 
   /** Nodes that are to run, and that the graph no longer has. */
@@ -170,7 +169,7 @@ export class Reading {
     if (number === undefined) return this.#differs({ kind: "KeyGone", name })
     const channel = this.program.channels[number]!
     const fate = this.#fates.get(name)
-    if (fate === undefined) return { channel: { ...channel, name }, to: number, conversions: [] }
+    if (fate === undefined) return { channel, to: number, conversions: [] }
     const { conversions, mark } = fate
     if (conversions.length > 0) return { channel: { ...conversions[0]!.from, name }, to: number, conversions }
     const is = markOf(channel)
@@ -194,13 +193,9 @@ export class Reading {
   /** The write to what the channel is now; none if no migration says what becomes of it. */
   now(source: Source, write: unknown): Result.Result<Write, Fault> | undefined {
     const now = writeNow(this.program, source, write)
-    const { name } = source.channel
-    if (now === undefined) {
-      this.#unread ??= name
-      return undefined
-    }
+    if (now === undefined) return undefined
     return Result.isFailure(now)
-      ? fault("Decode", name, now.failure)
+      ? fault("Decode", source.channel.name, now.failure)
       : Result.succeed({ channel: source.to, value: now.success })
   }
 
@@ -222,7 +217,10 @@ export class Reading {
       const value = this.written(source, row)
       if (Result.isFailure(value)) return Result.fail(value.failure)
       const write = this.now(source, value.success)
-      if (write === undefined) continue
+      if (write === undefined) {
+        this.#unread ??= source.channel.name
+        continue
+      }
       if (Result.isFailure(write)) return Result.fail(write.failure)
       // A Send to a node that is gone.
       if (source.to !== this.program.tasks || write.success.value !== null) writes.push(write.success)

@@ -129,7 +129,7 @@ const readTask = (reading: Reading, row: TaskRow): Result.Result<TaskRecord, Fau
       return Result.flatMap(
         shapedDone(besideTask(row), row.data),
         ({ graphs = [], marks, writes }) => {
-          const own = reading.beside(marks === undefined ? undefined : new Map(marks))
+          const own = marks === undefined ? reading.anew() : reading.anew(new Map(marks))
           return Result.map(own.writes(writes), (writes): TaskRecord => {
             const { gone, unread } = own
             return {
@@ -239,6 +239,8 @@ interface Cells {
   readonly json: Map<string, Schema.Json>
   /** By channel: batches of writes to apply to the decoded value. */
   readonly writes: Map<string, Array<ReadonlyArray<unknown>>>
+  /** By channel: what it held before those writes, where that was asked for. */
+  readonly held: Map<string, Channel.Cell>
 }
 
 const foldInto = (
@@ -253,6 +255,7 @@ const foldInto = (
     const written = own.map((batch) => batch.map(({ value }) => value))
     const before = cells.writes.get(name)
     const isReplaced = own[0]![0]!.source.channel.rule._tag === "LastValue"
+    if (isReplaced) cells.held.delete(name)
     if (before === undefined || isReplaced) cells.writes.set(name, written)
     else for (const batch of written) before.push(batch)
   }
@@ -277,13 +280,21 @@ const joined = (
   return out
 }
 
+/** What a channel held at first: what was asked for before, or its stored value. */
+const startIn = (reading: Reading, source: Source, cells: Cells): Result.Result<Channel.Cell, Fault> => {
+  const { channel } = source
+  const held = cells.held.get(channel.name)
+  if (held !== undefined) return Result.succeed(held)
+  const json = cells.json.get(channel.name)
+  return json === undefined
+    ? Result.succeed(emptyCell(channel))
+    : Result.map(reading.held(source, json), (value): Channel.Cell => Option.some(value))
+}
+
 /** What a channel held: its stored value, and what was written to it since. */
 const heldIn = (reading: Reading, source: Source, cells: Cells): Result.Result<Channel.Cell, Fault> => {
   const { channel } = source
-  const json = cells.json.get(channel.name)
-  const start = json === undefined
-    ? Result.succeed(emptyCell(channel))
-    : Result.map(reading.held(source, json), (value): Channel.Cell => Option.some(value))
+  const start = startIn(reading, source, cells)
   if (Result.isFailure(start)) return start
   let cell = start.success
   for (const batch of joined(channel, cells.writes.get(channel.name) ?? [])) {
@@ -291,12 +302,16 @@ const heldIn = (reading: Reading, source: Source, cells: Cells): Result.Result<C
     if (Result.isFailure(next)) return fault("Decode", channel.name, next.failure.message)
     cell = next.success
   }
+  if (channel.isState) {
+    cells.held.set(channel.name, cell)
+    cells.writes.delete(channel.name)
+  }
   return Result.succeed(cell)
 }
 
 const decodeCells = (reading: Reading, cells: Cells): Result.Result<ReadonlyArray<Channel.Cell>, Fault> => {
   const out = reading.program.channels.map(emptyCell)
-  for (const name of new Set([...cells.json.keys(), ...cells.writes.keys()])) {
+  for (const name of new Set([...cells.json.keys(), ...cells.writes.keys(), ...cells.held.keys()])) {
     const source = reading.counts(name, cells.json.get(name) ?? null) ? reading.source(name) : undefined
     if (source === undefined) continue
     const held = heldIn(reading, source, cells)
@@ -328,12 +343,14 @@ class Rebuild {
   readonly reading: Reading
   readonly by: StoredBy
   readonly keyframeLength: number
-  readonly cells: Cells = { json: new Map(), writes: new Map() }
+  readonly cells: Cells = { json: new Map(), writes: new Map(), held: new Map() }
   readonly versions = new Map<string, number>()
   readonly seen = new Map<string, number>()
   readonly graphs = new Map<string, string>()
   readonly folds = new Map<number, number>()
   up: Array<Write> = []
+  /** A key among those of `up` whose write no migration says anything of. */
+  unread: string | undefined = undefined
   origin = ""
   version = 0
   changesLength = 0
@@ -358,15 +375,26 @@ class Rebuild {
       else this.seen.set(one[0], one[1])
     }
     for (const [namespace, id] of graphs) this.graphs.set(namespace, id)
-    for (const name of cleared) this.cells.json.delete(name)
-    for (const [name, json] of cells) this.cells.json.set(name, json)
+    for (const name of cleared) this.#reset(name)
+    for (const [name, json] of cells) {
+      this.#reset(name)
+      this.cells.json.set(name, json)
+    }
     this.origin = data.origin ?? this.origin
+  }
+
+  /** Forgets what a channel held. */
+  #reset(name: string): void {
+    this.cells.json.delete(name)
+    this.cells.writes.delete(name)
+    this.cells.held.delete(name)
   }
 
   keyframe(data: CheckpointData): Result.Result<void, Fault> {
     this.#merge(data)
     return Result.map(this.reading.writes(data.up ?? []), (up) => {
       this.up = [...up]
+      this.unread = this.reading.unread
     })
   }
 
@@ -396,12 +424,18 @@ class Rebuild {
 
   /** Of a graph inside a task: what its nodes have written. A new call begins with its input. */
   #handUp(data: CheckpointData, groups: ReadonlyArray<ReadonlyArray<Written>>): Result.Result<void, Fault> {
-    if (data.origin !== undefined) this.up = []
+    if (data.origin !== undefined) {
+      this.up = []
+      this.unread = undefined
+    }
     if (data.origin !== undefined || this.origin === "") return Result.succeed(undefined)
     for (const { source, task, value } of groups.flat()) {
       if (!isHandedUp(this.reading.program, { channel: source.to, task, value })) continue
       const write = this.reading.now(source, value)
-      if (write === undefined) continue
+      if (write === undefined) {
+        this.unread ??= source.channel.name
+        continue
+      }
       if (Result.isFailure(write)) return Result.fail(write.failure)
       this.up.push(write.success)
     }
@@ -415,23 +449,13 @@ export const dataOf = (row: CheckpointRow): Result.Result<CheckpointData, Fault>
     ? fault("Format", undefined, `it has format ${row.format}; this version reads up to ${format}`)
     : shapedCheckpoint(besideCheckpoint(row), row.data)
 
-const rebuild = (
-  program: Program,
-  [first, ...changes]: ReadonlyArray<CheckpointRow>,
-  rows: ReadonlyMap<string, ReadonlyArray<TaskRow>>
-): Result.Result<Rebuild, Fault> =>
-  Result.flatMap(dataOf(first!), (data) => {
+/** Begins with a keyframe. */
+const begun = (program: Program, row: CheckpointRow): Result.Result<Rebuild, Fault> =>
+  Result.flatMap(dataOf(row), (data) => {
     const { graph, marks } = data
     if (graph === undefined || marks === undefined) return fault("Decode", undefined, "its keyframe is damaged")
-    const out = new Rebuild(program, { graph, marks: new Map(marks) }, lengthOf(first!.data))
-    let done = out.keyframe(data)
-    let before = first!
-    for (const row of changes) {
-      if (Result.isFailure(done)) break
-      done = Result.flatMap(dataOf(row), (data) => out.change(row, data, rows.get(before.id) ?? []))
-      before = row
-    }
-    return Result.map(done, () => out)
+    const out = new Rebuild(program, { graph, marks: new Map(marks) }, lengthOf(row.data))
+    return Result.map(out.keyframe(data), () => out)
   })
 
 /** Where a checkpoint says that graphs inside its finished tasks have come to. */
@@ -479,12 +503,13 @@ const versionsOf = ({ reading, versions }: Rebuild): ReadonlyMap<string, number>
 
 const placeOf = (
   built: Rebuild,
+  reading: Reading,
   last: CheckpointRow,
   cells: ReadonlyArray<Channel.Cell>,
   records: ReadonlyMap<string, TaskRecord>,
   beside: ReadonlyArray<TaskRow>
 ): Place => {
-  const { program } = built.reading
+  const { program } = reading
   return {
     id: last.id,
     checkpoint: {
@@ -500,18 +525,73 @@ const placeOf = (
     },
     records,
     revisions: new Map(beside.map(({ revision, task }) => [task, revision])),
-    graphs: built.graphs,
-    up: growing(built.up),
+    graphs: new Map(built.graphs),
+    up: growing([...built.up]),
     origin: built.origin,
-    gone: built.reading.gone,
-    unread: built.reading.unread,
+    gone: reading.gone,
+    unread: built.unread ?? reading.unread,
     chain: {
       keyframeLength: built.keyframeLength,
       changesLength: built.changesLength,
-      folds: built.folds,
+      folds: new Map(built.folds),
       by: built.by
     }
   }
+}
+
+/** Reads checkpoints back that follow each other, each in proportion to what changed since the one before. */
+export class Walk {
+  readonly #program: Program
+  readonly #beside: (checkpoint: string) => ReadonlyArray<TaskRow>
+  #built: Rebuild | undefined = undefined
+  #last: CheckpointRow | undefined = undefined
+
+  constructor(program: Program, beside: (checkpoint: string) => ReadonlyArray<TaskRow>) {
+    this.#program = program
+    this.#beside = beside
+  }
+
+  /** Whether a checkpoint is the next one: a keyframe, or a change since the last one. */
+  isNext(row: CheckpointRow): boolean {
+    return row.isKeyframe || (this.#last !== undefined && row.parent === this.#last.id)
+  }
+
+  /** Takes in the next checkpoint. */
+  take(row: CheckpointRow): Result.Result<void, Fault> {
+    const last = this.#last
+    this.#last = row
+    if (row.isKeyframe) {
+      return Result.map(begun(this.#program, row), (built) => {
+        this.#built = built
+      })
+    }
+    const built = this.#built
+    return last === undefined || built === undefined
+      ? fault("Decode", undefined, "its keyframe is missing")
+      : Result.flatMap(dataOf(row), (data) => built.change(row, data, this.#beside(last.id)))
+  }
+
+  /** Where the machine stands at the checkpoint that was taken in last. */
+  get place(): Result.Result<Place, Fault> {
+    const [built, last] = [this.#built, this.#last]
+    if (built === undefined || last === undefined) return fault("Decode", undefined, "its keyframe is missing")
+    const reading = built.reading.anew()
+    const beside = this.#beside(last.id)
+    return Result.flatMap(
+      decodeCells(reading, built.cells),
+      (cells) =>
+        Result.flatMap(
+          decodeRecords(reading, beside),
+          (records) => settled(reading, placeOf(built, reading, last, cells, records, beside))
+        )
+    )
+  }
+}
+
+/** A walk through checkpoints beside which these tasks stand. */
+export const walkOf = (program: Program, tasks: ReadonlyArray<TaskRow>): Walk => {
+  const rows = Map.groupBy(tasks, ({ checkpoint }) => checkpoint)
+  return new Walk(program, (checkpoint) => rows.get(checkpoint) ?? [])
 }
 
 /** Reads a checkpoint back from its chain and the task rows beside it. */
@@ -520,18 +600,10 @@ export const decodeCheckpoint = (
   chain: ReadonlyArray<CheckpointRow>,
   tasks: ReadonlyArray<TaskRow>
 ): Result.Result<Place, Fault> => {
-  const last = chain[chain.length - 1]
-  if (last === undefined || !chain[0]!.isKeyframe) return fault("Decode", undefined, "its keyframe is missing")
-  const rows = Map.groupBy(tasks, (row) => row.checkpoint)
-  const beside = rows.get(last.id) ?? []
-  return Result.flatMap(
-    rebuild(program, chain, rows),
-    (built) =>
-      Result.flatMap(
-        decodeCells(built.reading, built.cells),
-        (cells) =>
-          Result.flatMap(decodeRecords(built.reading, beside), (records) =>
-            settled(built.reading, placeOf(built, last, cells, records, beside)))
-      )
-  )
+  const walk = walkOf(program, tasks)
+  for (const row of chain) {
+    const taken = walk.take(row)
+    if (Result.isFailure(taken)) return Result.fail(taken.failure)
+  }
+  return walk.place
 }

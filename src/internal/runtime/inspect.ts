@@ -12,10 +12,11 @@ import { type Checkpoint, setKey, values } from "../engine/checkpoint.ts"
 import { type Inside, nodeOf, placeKey, ROOT, segmentsOf, taskOf, within } from "../engine/namespace.ts"
 import { plan, type Task } from "../engine/plan.ts"
 import type { Program } from "../engine/program.ts"
+import { walkOf } from "../engine/restored.ts"
 import type { Place, TaskRecord } from "../engine/stored.ts"
 import { withInputRecords } from "./loop.ts"
 import { decodeRequest, showRequest } from "./requests.ts"
-import { checkMetadata, load, metadataOf, readThrough } from "./session.ts"
+import { checkMetadata, load, metadataOf, readThrough, toError } from "./session.ts"
 import type { Erased } from "./task.ts"
 import { open } from "./thread.ts"
 
@@ -274,6 +275,27 @@ const fits = (row: CheckpointRow, { branch, metadata, source, step }: HistoryFil
 const isFiltered = ({ branch, metadata, source, step }: HistoryFilter): boolean =>
   source !== undefined || step !== undefined || branch !== undefined || metadata !== undefined
 
+/** Where a graph stood at checkpoints, newest first: a chain is read once for all that are in it. */
+const placesOf: (at: Located, rows: ReadonlyArray<CheckpointRow>) => Erased<ReadonlyMap<string, Place>> = Effect
+  .fnUntraced(function*({ namespace, path, program, saver, thread }: Located, rows: ReadonlyArray<CheckpointRow>) {
+    const wanted = new Set(rows.map(({ id }) => id))
+    const places = new Map<string, Place>()
+    for (const { id } of rows) {
+      if (places.has(id)) continue
+      const saved = yield* saver.get(thread, namespace, id)
+      if (Option.isNone(saved)) return yield* new UnknownCheckpoint({ thread, checkpoint: id, path })
+      const { chain, tasks } = saved.value
+      const walk = walkOf(program, tasks)
+      for (const row of chain) {
+        const told = toError(thread, row.id)
+        yield* Effect.fromResult(Result.mapError(walk.take(row), told))
+        if (!wanted.delete(row.id)) continue
+        places.set(row.id, yield* Effect.fromResult(Result.mapError(walk.place, told)))
+      }
+    }
+    return places
+  }) as (at: Located, rows: ReadonlyArray<CheckpointRow>) => Erased<ReadonlyMap<string, Place>>
+
 /** Checkpoints of the graph at a path, newest first. The limit counts what the filter leaves. */
 export const history: (
   program: Program,
@@ -290,15 +312,10 @@ export const history: (
     }
     yield* checkMetadata(thread, rows)
     const chosen = rows.filter((row) => fits(row, filter)).slice(0, limit)
+    const places = yield* placesOf(at, chosen)
     return yield* Effect.forEach(
       chosen,
-      (row) =>
-        Effect.flatMap(load(at, at.program, at.namespace, row.id), (found) => {
-          if (Option.isNone(found)) {
-            return Effect.fail(new UnknownCheckpoint({ thread, checkpoint: row.id, path: where.path }))
-          }
-          return snapshot({ ...at, ...found.value, isHead: false })
-        })
+      (row) => snapshot({ ...at, row, place: places.get(row.id)!, isHead: false })
     )
   }
 ) as (

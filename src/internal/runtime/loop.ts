@@ -60,19 +60,24 @@ export const inputRecords = (place: Place): ReadonlyArray<readonly [string, Done
   )
     .sort(([a], [b]) => a < b ? -1 : 1)
 
+/** The machine with the writes of a Command from outside. It counts as a change whatever it writes: what is read back may lack some. */
+export const withCommand = (
+  program: Program,
+  before: Checkpoint,
+  id: string,
+  writes: ReadonlyArray<Write>
+): Result.Result<Checkpoint, InvalidUpdate> => {
+  const options = { isSuperstep: false, step: before.step }
+  const after = applyWrites(program, before, [{ id, name: INPUT_NODE, woken: undefined, writes }], options)
+  return Result.map(after, (after) => ({ ...after, version: before.version + 1 }))
+}
+
 /** The machine with the writes of Commands from outside, which wait beside the checkpoint until the superstep ends. */
 export const withInputRecords = (program: Program, place: Place): Result.Result<Checkpoint, InvalidUpdate> => {
   const settled: Result.Result<Checkpoint, InvalidUpdate> = Result.succeed(place.checkpoint)
   let checkpoint = settled
   for (const [id, { writes }] of inputRecords(place)) {
-    checkpoint = Result.flatMap(
-      checkpoint,
-      (before) =>
-        applyWrites(program, before, [{ id, name: INPUT_NODE, woken: undefined, writes }], {
-          isSuperstep: false,
-          step: before.step
-        })
-    )
+    checkpoint = Result.flatMap(checkpoint, (before) => withCommand(program, before, id, writes))
   }
   if (checkpoint === settled) return checkpoint
   // If they woke nobody, what waits for the finish is next.

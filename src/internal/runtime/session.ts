@@ -15,7 +15,7 @@ import type { CheckpointerShape } from "../../Checkpointer.ts"
 import { CheckpointError, GraphChanged, ThreadConflict, type ThreadDeleted } from "../../GraphError.ts"
 import { type Checkpoint, readBack } from "../engine/checkpoint.ts"
 import { checkpointId, seedOf } from "../engine/ids.ts"
-import { type Inside, placeKey } from "../engine/namespace.ts"
+import { checkpointKey, type Inside, placeKey } from "../engine/namespace.ts"
 import type { Program } from "../engine/program.ts"
 import { unreadAt } from "../engine/reading.ts"
 import { allRead, decodeCheckpoint, decodeTask } from "../engine/restored.ts"
@@ -288,7 +288,7 @@ export class Unstored {
 
   /** The graph that has come to a checkpoint. */
   standing(namespace: string, id: string): Session | undefined {
-    return this.#standing.get(standingAt(namespace, id))
+    return this.#standing.get(checkpointKey(namespace, id))
   }
 
   /** A graph has moved on: graphs inside its finished tasks may be of no more use. */
@@ -296,13 +296,13 @@ export class Unstored {
     if (session.run.durability !== "exit") return
     if (session.isNested) {
       if (before !== undefined) this.#leave(session, before)
-      this.#standing.set(standingAt(session.namespace, session.id), session)
+      this.#standing.set(checkpointKey(session.namespace, session.id), session)
     }
     if (this.#root !== undefined && this.#sessions.size > this.#limit) this.#collect(this.#root)
   }
 
   #leave(session: Session, id: string): void {
-    const at = standingAt(session.namespace, id)
+    const at = checkpointKey(session.namespace, id)
     if (this.#standing.get(at) === session) this.#standing.delete(at)
   }
 
@@ -357,8 +357,6 @@ export class Unstored {
     return Effect.andThen(stored, rows)
   }
 }
-
-const standingAt = (namespace: string, id: string): string => `${id} ${namespace}`
 
 /** What a graph, and those that go on from it at the same place, have stored last. */
 interface Line {

@@ -1,27 +1,29 @@
 /** Whether what is stored of a thread is what its results fold to. Nothing runs. */
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
-import type { CheckpointRow, Divergence, TaskRow, Verification } from "../../Checkpoint.ts"
+import type { CheckpointRow, Divergence, Dump, TaskRow, Verification } from "../../Checkpoint.ts"
 import { canonical } from "../canonical.ts"
 import { applyWrites, type TaskWrites } from "../engine/apply.ts"
 import type { Checkpoint } from "../engine/checkpoint.ts"
 import { checkpointId, seedOf } from "../engine/ids.ts"
-import { nodeOf, segmentsOf } from "../engine/namespace.ts"
+import { checkpointKey, nodeOf, readPlace, ROOT, segmentsOf } from "../engine/namespace.ts"
 import { INPUT_TASK, isInputTask, plan } from "../engine/plan.ts"
 import { INPUT_NODE, type Program } from "../engine/program.ts"
-import { byTask, dataOf, decodeCheckpoint, graphsIn, recordsAt } from "../engine/restored.ts"
+import { byTask, dataOf, graphsIn, recordsAt, Walk } from "../engine/restored.ts"
 import {
   type CheckpointData,
   dataFor,
+  type Fault,
   handedUp,
   type Place,
   storedBy,
   type TaskRecord,
   wholeState
 } from "../engine/stored.ts"
+import type { Write } from "../engine/writes.ts"
 import { growing, grown } from "../growing.ts"
 import { dumped } from "./copy.ts"
-import { withInputRecords } from "./loop.ts"
+import { inputRecords, withCommand, withInputRecords } from "./loop.ts"
 import { checkMetadata, metadataOf, toError } from "./session.ts"
 import type { Erased } from "./task.ts"
 
@@ -74,17 +76,38 @@ const doneAt = (program: Program, base: Checkpoint, records: Place["records"]): 
   }
 }
 
-/** Writes that are never stored, as far as a checkpoint tells that there were some. */
-const unstored = (program: Program, before: Place, { touched = [], versions = [] }: CheckpointData): TaskWrites => ({
-  id: "unstored",
-  name: INPUT_NODE,
-  woken: undefined,
-  writes: program.channels.flatMap(({ name, rule }, channel) => {
-    const version = versions.find(([one]) => one === name)?.[1] ?? before.checkpoint.versions[channel]
-    const isNew = touched.includes(name) || version !== before.checkpoint.versions[channel]
-    return rule._tag === "UntrackedValue" && isNew ? [{ channel, value: null }] : []
+/** Writes that are never stored, as far as a checkpoint tells that there were some at one version. */
+const unstored = (
+  program: Program,
+  before: Place,
+  { touched = [], versions = [] }: CheckpointData,
+  at: number,
+  newest: number
+): ReadonlyArray<Write> =>
+  program.channels.flatMap(({ name, rule }, channel) => {
+    if (rule._tag !== "UntrackedValue") return []
+    const told = versions.find(([one]) => one === name)?.[1]
+    const version = told ?? (touched.includes(name) ? newest : before.checkpoint.versions[channel])
+    return version === at ? [{ channel, value: null }] : []
   })
-})
+
+/** The results with what Commands from outside wrote that is never stored. */
+const withUnstored = (
+  program: Program,
+  before: Place,
+  missing: (at: number) => ReadonlyArray<Write>
+): Result.Result<Place, unknown> => {
+  const records = new Map(before.records)
+  let checkpoint = before.checkpoint
+  for (const [id, record] of inputRecords(before)) {
+    const writes = [...record.writes, ...missing(checkpoint.version + 1)]
+    const next = withCommand(program, checkpoint, id, writes)
+    if (Result.isFailure(next)) return Result.fail(next.failure)
+    records.set(id, { ...record, writes })
+    checkpoint = next.success
+  }
+  return Result.succeed({ ...before, records })
+}
 
 /** Where the graph stands after an input, or after the superstep whose results stand beside a checkpoint. */
 const refolded = (
@@ -93,31 +116,37 @@ const refolded = (
   { id, source }: CheckpointRow,
   data: CheckpointData
 ): Result.Result<Place, unknown> => {
-  const never = unstored(program, before, data)
+  const newest = data.version ?? before.checkpoint.version + 1
+  const missing = (at: number) => at > before.checkpoint.version ? unstored(program, before, data, at, newest) : []
+  const never: TaskWrites = { id: "unstored", name: INPUT_NODE, woken: undefined, writes: missing(newest) }
   if (source === "input") {
     return Result.map(
       inputOf(program, before, never),
       (checkpoint) => ({ ...before, id, checkpoint, records: new Map(), up: growing([]) })
     )
   }
-  return Result.flatMap(withInputRecords(program, before), (base) => {
-    const { records, writes } = doneAt(program, base, before.records)
-    const folded = applyWrites(program, base, [...writes, never], {
-      isSuperstep: true,
-      step: before.checkpoint.step + 1
-    })
-    return Result.map(folded, (checkpoint): Place => ({
-      ...before,
-      id,
-      checkpoint,
-      records: new Map(),
-      graphs: new Map([...before.graphs, ...records.flatMap(({ graphs }) => graphs)]),
-      up: before.origin === "" ? before.up : grown(before.up, handedUp(program, writes))
-    }))
-  })
+  const at = withUnstored(program, before, missing)
+  return Result.flatMap(
+    Result.flatMap(at, (at) => withInputRecords(program, at)),
+    (base) => {
+      const { records, writes } = doneAt(program, base, before.records)
+      const folded = applyWrites(program, base, [...writes, never], {
+        isSuperstep: true,
+        step: before.checkpoint.step + 1
+      })
+      return Result.map(folded, (checkpoint): Place => ({
+        ...before,
+        id,
+        checkpoint,
+        records: new Map(),
+        graphs: new Map([...before.graphs, ...records.flatMap(({ graphs }) => graphs)]),
+        up: before.origin === "" ? before.up : grown(before.up, handedUp(program, writes))
+      }))
+    }
+  )
 }
 
-const parts = ["version", "versions", "seen", "cells", "cleared", "folded", "touched", "graphs", "up"] as const
+const parts = ["tasks", "version", "versions", "seen", "cells", "cleared", "folded", "touched", "graphs", "up"] as const
 
 /** The first of what a checkpoint says that is not what it should say; none if all is. */
 const differenceOf = (
@@ -149,6 +178,7 @@ class Verifier {
   readonly #places = new Map<string, Place>()
   /** By checkpoint: how many follow it that have not been looked at. */
   readonly #followers = new Map<string, number>()
+  #walk: Walk | undefined = undefined
 
   constructor(
     thread: string,
@@ -187,16 +217,27 @@ class Verifier {
 
   /** The graph as it is read from its nearest keyframe. */
   #read(program: Program, row: CheckpointRow): Result.Result<Checked, unknown> {
-    const chain: Array<CheckpointRow> = []
-    for (let at: CheckpointRow | undefined = row; at !== undefined && !chain.includes(at);) {
-      chain.push(at)
-      at = at.isKeyframe || at.parent === undefined ? undefined : this.#rows.get(at.parent)
-    }
-    const tasks = chain.flatMap(({ id }) => this.#tasks.get(id) ?? [])
-    return Result.mapBoth(decodeCheckpoint(program, chain.toReversed(), tasks), {
+    return Result.mapBoth(Result.flatMap(this.#walkTo(program, row), ({ place }) => place), {
       onFailure: toError(this.#thread, row.id),
       onSuccess: (place): Checked => ({ place, isRefolded: false })
     })
+  }
+
+  /** Goes on from the checkpoint that was read last, if that is the one before. */
+  #walkTo(program: Program, row: CheckpointRow): Result.Result<Walk, Fault> {
+    const chain: Array<CheckpointRow> = []
+    let walk = this.#walk?.isNext(row) === true ? this.#walk : undefined
+    for (let at: CheckpointRow | undefined = row; at !== undefined && !chain.includes(at);) {
+      chain.push(at)
+      at = walk !== undefined || at.isKeyframe || at.parent === undefined ? undefined : this.#rows.get(at.parent)
+    }
+    walk ??= new Walk(program, (checkpoint) => this.#tasks.get(checkpoint) ?? [])
+    this.#walk = undefined
+    for (const one of chain.toReversed()) {
+      const taken = walk.take(one)
+      if (Result.isFailure(taken)) return Result.fail(taken.failure)
+    }
+    return Result.succeed(this.#walk = walk)
   }
 
   /** Whether its id is another than the one that derives from what led to it. */
@@ -226,8 +267,13 @@ class Verifier {
       const wrong = { channel: undefined, detail: `the results before it do not fold: ${String(made.failure)}` }
       return Result.map(this.#read(program, row), (read) => ({ ...read, isRefolded: true, wrong }))
     }
-    const following = { ...wholeState, isInput: row.source === "input" }
-    const should = dataFor(program, row.isKeyframe ? undefined : before, made.success, following)
+    const finished = (this.#tasks.get(before.id!) ?? []).filter(({ status }) => status === "done").length
+    const following = { ...wholeState, finished, isInput: row.source === "input" }
+    const change = row.isKeyframe ? undefined : before
+    const should = Result.map(
+      dataFor(program, change, made.success, following),
+      (data) => ({ ...data, tasks: finished })
+    )
     const wrong = Result.isFailure(should)
       ? { channel: undefined, detail: "what the results before it fold to has no stored form" }
       : differenceOf(data, should.success) ?? this.#misnamed(program, row, before)
@@ -245,13 +291,24 @@ class Verifier {
   }
 }
 
+/** Where a branch, or a graph inside a task, stands at what is not there. */
+const missingHead = (checkpoints: Dump["checkpoints"], heads: Dump["heads"]): Divergence | undefined => {
+  const known = new Set(checkpoints.map(({ namespace, row }) => checkpointKey(namespace, row.id)))
+  for (const { id, place } of heads) {
+    const namespace = place === "" ? ROOT : readPlace(place)?.namespace
+    if (namespace === undefined || known.has(checkpointKey(namespace, id))) continue
+    return { path: segmentsOf(namespace), checkpoint: id, channel: undefined, detail: "it is missing" }
+  }
+  return undefined
+}
+
 /** Reads all of a thread, and folds anew what follows from results that are stored. */
 export const verify: (program: Program, thread: string) => Erased<Verification> = Effect.fnUntraced(
   function*(program: Program, thread: string) {
-    const { checkpoints, tasks } = yield* dumped(thread)
+    const { checkpoints, heads, tasks } = yield* dumped(thread)
     const beside = Map.groupBy(tasks, ({ namespace }) => namespace)
     let refolded = 0
-    let divergence: Divergence | undefined
+    let divergence: Divergence | undefined = missingHead(checkpoints, heads)
     for (const [namespace, all] of Map.groupBy(checkpoints, (one) => one.namespace)) {
       const rows = all.map(({ row }) => row)
       const verifier = new Verifier(thread, namespace, rows, (beside.get(namespace) ?? []).map(({ row }) => row))

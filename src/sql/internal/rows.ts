@@ -1,6 +1,6 @@
 /** Rows as they are selected, and as the engine knows them. */
 import * as Option from "effect/Option"
-import type { CheckpointRow, HeadRow, Saved, Source, TaskRow, TaskStatus } from "../../Checkpoint.ts"
+import type { CheckpointRow, Dump, HeadRow, Saved, Source, TaskRow, TaskStatus } from "../../Checkpoint.ts"
 import { fromColumn, toColumn } from "./text.ts"
 
 /** What counts as an integer in a row: Postgres gives a bigint. */
@@ -35,10 +35,8 @@ export interface HeadColumns {
   readonly life: string
 }
 
-/** A row of a chain as it is selected; of a task `id` is its checkpoint, `parent` its own id, `branch` its revision and `source` its status. */
-export type SavedColumns = readonly [
-  isTask: Integer,
-  sequence: Integer,
+/** A row as it is selected with others; of a task `id` is its checkpoint, `parent` its own id, `branch` its revision and `source` its status. */
+type MixedColumns = readonly [
   id: string,
   parent: string | null,
   branch: Integer,
@@ -50,6 +48,12 @@ export type SavedColumns = readonly [
   data: string,
   metadata: string
 ]
+
+/** A row of a chain. */
+export type SavedColumns = readonly [isTask: Integer, sequence: Integer, ...MixedColumns]
+
+/** A row of a thread: of a checkpoint (0), a task (1) or a head (2). Of a head `namespace` is its place and `parent` its owner. */
+export type DumpColumns = readonly [kind: Integer, namespace: string, sequence: Integer, ...MixedColumns]
 
 export const toCheckpoint = (row: CheckpointColumns): CheckpointRow => ({
   id: fromColumn(row.id),
@@ -95,6 +99,34 @@ export const checkpointParams = (key: Integer, namespace: string, row: Checkpoin
   row.metadata
 ]
 
+const mixedCheckpoint = (
+  [id, parent, branch, step, source, created_millis, format, is_keyframe, data, metadata]: MixedColumns
+): CheckpointRow =>
+  toCheckpoint({ id, parent, branch, step, source, created_millis, format, is_keyframe, data, metadata })
+
+const mixedTask = ([id, parent, branch, , source, , , , data]: MixedColumns): TaskRow =>
+  toTask({ checkpoint: id, task: parent!, status: source, revision: branch, data })
+
+/** What is stored of a thread, in the order in which it was. */
+export const toDump = (rows: ReadonlyArray<DumpColumns>): Option.Option<Dump> => {
+  if (rows.length === 0) return Option.none()
+  const checkpoints: Array<Dump["checkpoints"][number]> = []
+  const tasks: Array<Dump["tasks"][number]> = []
+  const heads: Array<Dump["heads"][number]> = []
+  // Of tasks beside one checkpoint, in the order of their ids.
+  const inOrder = [...rows].sort((a, b) => Number(a[2]) - Number(b[2]) || (a[4]! < b[4]! ? -1 : 1))
+  for (const [kind, at, , ...columns] of inOrder) {
+    const namespace = fromColumn(at)
+    if (Number(kind) === 0) checkpoints.push({ namespace, row: mixedCheckpoint(columns) })
+    else if (Number(kind) === 1) tasks.push({ namespace, row: mixedTask(columns) })
+    else {
+      const [id, owner, branch] = columns
+      heads.push({ branch: Number(branch), place: namespace, id: fromColumn(id), owner: fromColumn(owner!) })
+    }
+  }
+  return Option.some({ checkpoints, tasks, heads })
+}
+
 const byTask = (a: TaskRow, b: TaskRow): number => a.task < b.task ? -1 : a.task > b.task ? 1 : 0
 
 /** Puts the rows of a chain in order: from the nearest keyframe to the checkpoint, each with its tasks. */
@@ -102,14 +134,13 @@ export const toSaved = (id: string, rows: ReadonlyArray<SavedColumns>): Option.O
   const checkpoints = new Map<string, CheckpointRow>()
   const tasks = new Map<string, Array<TaskRow>>()
   for (const row of [...rows].sort((a, b) => Number(a[1]) - Number(b[1]))) {
-    const [isTask, , id, parent, branch, step, source, created_millis, format, is_keyframe, data, metadata] = row
+    const [isTask, , ...columns] = row
     if (Number(isTask) === 0) {
-      const columns = { id, parent, branch, step, source, created_millis, format, is_keyframe, data, metadata }
-      const checkpoint = toCheckpoint(columns)
+      const checkpoint = mixedCheckpoint(columns)
       checkpoints.set(checkpoint.id, checkpoint)
       continue
     }
-    const task = toTask({ checkpoint: id, task: parent!, status: source, revision: branch, data })
+    const task = mixedTask(columns)
     const beside = tasks.get(task.checkpoint)
     if (beside === undefined) tasks.set(task.checkpoint, [task])
     else beside.push(task)

@@ -90,6 +90,18 @@ const restores: ReadonlyArray<Rows.Case> = [
       yield* same("the list", yield* Rows.list("u"), ["z"])
       yield* same("the life", (yield* Rows.head("u"))?.life, "owner")
     })
+  ),
+  test.restore(
+    "a task beside a checkpoint that is not there is refused, and nothing is stored",
+    Effect.gen(function*() {
+      yield* filled("t")
+      const dump = (yield* Rows.dump("t"))!
+      for (const lost of [task("z", "1"), task("x", "1")]) {
+        const tasks = [...dump.tasks, { namespace: "", row: lost }]
+        yield* failsWith("it", "CheckpointError", Rows.restore("u", { ...dump, tasks }, "new"))
+      }
+      yield* same("the threads", yield* Rows.threads, ["t"])
+    })
   )
 ]
 
