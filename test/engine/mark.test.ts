@@ -37,7 +37,7 @@ describe("forms that are stored alike have one mark", () => {
 
 describe("forms that are not stored alike have two", () => {
   const list = (item: () => Channel.AnySchema): Channel.AnySchema =>
-    Schema.Struct({ items: Schema.Array(Schema.suspend(item as never)) })
+    Schema.Struct({ items: Schema.Array(Schema.suspend(item)) })
   const same: Channel.AnySchema = list(() => same)
   const inner: Channel.AnySchema = Schema.Struct({ items: Schema.Array(Schema.String) })
   const pairs: ReadonlyArray<readonly [string, Channel.AnySchema, Channel.AnySchema]> = [
@@ -59,10 +59,10 @@ it("schemas that hold each other are each looked at once", () => {
       `k${other}`,
       Schema.optionalKey(Schema.suspend(() => {
         asked++
-        return schemas[other] as never
+        return schemas[other]!
       }))
     ])
-    schemas.push(Schema.Struct({ ...Object.fromEntries(fields), [`own${n}`]: Schema.Int }))
+    schemas.push(Schema.Struct({ ...Object.fromEntries(fields), [`own${n}`]: Schema.Int }) as Channel.AnySchema)
   }
   assert.match(of(schemas[0]!), /^LastValue [0-9a-f]{12}$/)
   // By the schemas that derive the stored form, too.
@@ -72,7 +72,7 @@ it("schemas that hold each other are each looked at once", () => {
 
 it("what makes new parts for ever has a mark", () => {
   const endless = (depth: number): Channel.AnySchema =>
-    Schema.Struct({ [`k${depth}`]: Schema.optionalKey(Schema.suspend(() => endless(depth + 1) as never)) })
+    Schema.Struct({ [`k${depth}`]: Schema.optionalKey(Schema.suspend(() => endless(depth + 1))) })
   assert.match(of(endless(0)), /^LastValue /)
 })
 
