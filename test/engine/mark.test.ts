@@ -62,7 +62,9 @@ it("schemas that hold each other are each looked at once", () => {
         return schemas[other]!
       }))
     ])
-    schemas.push(Schema.Struct({ ...Object.fromEntries(fields), [`own${n}`]: Schema.Int }) as Channel.AnySchema)
+    schemas.push(
+      Schema.Struct({ ...Object.fromEntries(fields), [`own${n}`]: Schema.Int }) as unknown as Channel.AnySchema
+    )
   }
   assert.match(of(schemas[0]!), /^LastValue [0-9a-f]{12}$/)
   // By the schemas that derive the stored form, too.

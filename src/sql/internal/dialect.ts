@@ -8,6 +8,10 @@ export interface Dialect {
   readonly key: string
   /** The type of an integer of up to 53 bits. */
   readonly integer: string
+  /** The same, of up to 31 bits. */
+  readonly count: string
+  /** The same, of up to 15 bits. */
+  readonly small: string
   /** What ends the definition of a table. */
   readonly table: string
   /** The same for a table of short rows that is only read by its primary key. */
@@ -25,6 +29,8 @@ export interface Dialect {
 const sqlite: Dialect = {
   key: "INTEGER PRIMARY KEY",
   integer: "INTEGER",
+  count: "INTEGER",
+  small: "INTEGER",
   table: " STRICT",
   smallTable: " STRICT, WITHOUT ROWID",
   // BEGIN IMMEDIATE has the only write lock there is.
@@ -40,6 +46,8 @@ const advisoryLock = 7_307_183_764
 const pg: Dialect = {
   key: "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
   integer: "BIGINT",
+  count: "INTEGER",
+  small: "SMALLINT",
   table: "",
   smallTable: "",
   // Lets rows that refer to the locked one be inserted.

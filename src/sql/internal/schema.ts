@@ -23,15 +23,15 @@ const checkpointTables = (dialect: Dialect): ReadonlyArray<string> => [
   `CREATE TABLE superstep_checkpoints (
     sequence ${dialect.key},
     thread ${dialect.integer} NOT NULL REFERENCES superstep_threads (key) ON DELETE CASCADE,
+    created_millis ${dialect.integer} NOT NULL,
+    branch ${dialect.count} NOT NULL,
+    step ${dialect.count} NOT NULL,
+    format ${dialect.small} NOT NULL,
+    is_keyframe ${dialect.small} NOT NULL CHECK (is_keyframe IN (0, 1)),
     namespace TEXT NOT NULL,
     id TEXT NOT NULL,
     parent TEXT,
-    branch ${dialect.integer} NOT NULL,
-    step ${dialect.integer} NOT NULL,
     source TEXT NOT NULL,
-    created_millis ${dialect.integer} NOT NULL,
-    format ${dialect.integer} NOT NULL,
-    is_keyframe ${dialect.integer} NOT NULL CHECK (is_keyframe IN (0, 1)),
     data TEXT NOT NULL,
     metadata TEXT NOT NULL,
     UNIQUE (thread, namespace, id)
@@ -39,16 +39,16 @@ const checkpointTables = (dialect: Dialect): ReadonlyArray<string> => [
   "CREATE INDEX superstep_checkpoints_order ON superstep_checkpoints (thread, namespace, sequence)",
   `CREATE TABLE superstep_tasks (
     checkpoint ${dialect.integer} NOT NULL REFERENCES superstep_checkpoints (sequence) ON DELETE CASCADE,
+    revision ${dialect.count} NOT NULL,
     task TEXT NOT NULL,
     status TEXT NOT NULL,
-    revision ${dialect.integer} NOT NULL,
     data TEXT NOT NULL,
     PRIMARY KEY (checkpoint, task)
   )${dialect.table}`,
   `CREATE TABLE superstep_heads (
     thread ${dialect.integer} NOT NULL REFERENCES superstep_threads (key) ON DELETE CASCADE,
+    branch ${dialect.count} NOT NULL,
     place TEXT NOT NULL,
-    branch ${dialect.integer} NOT NULL,
     id TEXT NOT NULL,
     owner TEXT NOT NULL,
     PRIMARY KEY (thread, place, branch)
