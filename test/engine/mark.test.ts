@@ -29,6 +29,7 @@ describe("forms that are stored alike have one mark", () => {
     ],
     ["the order of members", Schema.Union([Schema.Int, Schema.String]), Schema.Union([Schema.String, Schema.Int])],
     ["what holds itself, said in another order", tree("as it is"), tree("turned")],
+    ["an enum, and its values", Schema.Enum({ A: "a", B: "b" }), Schema.Literals(["b", "a"])],
     ["names and notes", Schema.String.annotate({ title: "Name" }), Schema.String],
     ["checks", Schema.String.check(Schema.isMaxLength(3)), Schema.String]
   ]

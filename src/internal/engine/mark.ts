@@ -23,6 +23,15 @@ const oddNumbers = ["NaN", "Infinity", "-Infinity"].map(literal)
 const membersOf = (ast: SchemaAST.AST): ReadonlyArray<SchemaAST.AST> =>
   ast._tag === "Union" ? ast.types.flatMap(membersOf) : [ast]
 
+const literalsOf = ({ enums }: SchemaAST.Enum): ReadonlyArray<string> => enums.map(([, value]) => literal(value))
+
+const unionOf = (texts: ReadonlyArray<string>): string => {
+  const members = new Set(texts)
+  // What JSON has no number for.
+  if (members.has("Number")) { for (const odd of oddNumbers) members.delete(odd) }
+  return members.size === 1 ? [...members][0]! : listed(["union", ...[...members].sort()])
+}
+
 const inOrder = <A>(list: ReadonlyArray<A>, text: (one: A) => string): ReadonlyArray<A> =>
   list.map((one) => [text(one), one] as const).sort(([a], [b]) => a < b ? -1 : a > b ? 1 : 0).map(([, one]) => one)
 
@@ -52,16 +61,11 @@ const shapeOf = (ast: SchemaAST.AST, suspended: Suspended): string => {
         ...inOrder(ast.indexSignatures, signature(flat)).map(signature(part))
       ])
     case "Enum":
-    case "Union": {
-      const members = new Set(
-        inOrder(membersOf(ast), flat).flatMap((member) =>
-          member._tag === "Enum" ? member.enums.map(([, value]) => literal(value)) : [part(member)]
-        )
+      return unionOf(literalsOf(ast))
+    case "Union":
+      return unionOf(
+        inOrder(membersOf(ast), flat).flatMap((one) => one._tag === "Enum" ? literalsOf(one) : [part(one)])
       )
-      // What JSON has no number for.
-      if (members.has("Number")) { for (const odd of oddNumbers) members.delete(odd) }
-      return members.size === 1 ? [...members][0]! : listed(["union", ...[...members].sort()])
-    }
     case "Suspend":
       return suspended(ast)
     default:

@@ -251,7 +251,7 @@ export class Reading {
   /** What the machine holds of the state, in the form that it would have been stored in now: inputs, and Sends. */
   #form(name: string, json: Schema.Json, isCell: boolean): Result.Result<Schema.Json, Fault> {
     if (this.#marks === undefined) return Result.succeed(json)
-    if (name === INPUT) return this.#record(json, true)
+    if (name === INPUT && this.program.input._tag === "Start") return this.#record(json, true)
     if (name !== TASKS) return Result.succeed(json)
     if (!isCell) return this.#send(json)
     return Array.isArray(json) ? Result.all(json.map((send) => this.#send(send as Schema.Json))) : Result.succeed(json)

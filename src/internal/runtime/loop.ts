@@ -25,7 +25,7 @@ import {
 } from "../../GraphError.ts"
 import { canonical } from "../canonical.ts"
 import { applyWrites, type TaskWrites } from "../engine/apply.ts"
-import { type Checkpoint, initial, values } from "../engine/checkpoint.ts"
+import { type Checkpoint, initial, output as outputOf, values } from "../engine/checkpoint.ts"
 import { hash } from "../engine/hash.ts"
 import { type Inside, isRoot, placeKey, segmentOf, within } from "../engine/namespace.ts"
 import { INPUT_TASK, isInputTask, plan, type Task } from "../engine/plan.ts"
@@ -148,7 +148,8 @@ const show = (run: GraphRun, before: Checkpoint, source: Source, parent: string 
 
 /** The state as a stream shows it: the keys of the output. */
 const shownValues = (program: Program, checkpoint: Checkpoint): unknown => {
-  const { output } = program
+  const { kind, output } = program
+  if (kind === "function") return outputOf(program, checkpoint)
   if (output._tag === "Value") return valuesAt(program, checkpoint, [output.channel])
   return valuesAt(program, checkpoint, output.channels)
 }
@@ -344,7 +345,8 @@ const barred = (run: GraphRun, tasks: ReadonlyArray<Task>): Exiting | undefined 
     return stalled === undefined ? Effect.succeed(doneExit(run)) : Effect.fail(stalled)
   }
   const next = nextNames(tasks)
-  if (run.shared.drain !== undefined) {
+  // What a function that is running calls belongs to its superstep.
+  if (run.shared.drain !== undefined && run.program.kind !== "function") {
     return Effect.succeed({ _tag: "Stopped", error: new GraphDrained({ reason: run.shared.drain, next }) })
   }
   const isUser = tasks.some((task) => task.node.body._tag !== "Start")

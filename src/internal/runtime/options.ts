@@ -13,7 +13,7 @@ import * as SchemaIssue from "effect/SchemaIssue"
 import { InvalidArgument } from "../../GraphError.ts"
 import type { Migration } from "../../Migration.ts"
 import * as Policy from "../../Policy.ts"
-import type { GraphOptions } from "../engine/lower.ts"
+import type { GraphOptions } from "../engine/assemble.ts"
 import type { Limits, Program } from "../engine/program.ts"
 import { listOf } from "../list.ts"
 import { quoted } from "../say.ts"
@@ -125,6 +125,12 @@ export const runStreamOptions = Schema.Struct({ ...limits, seed: text, ...stream
 export const threadStreamOptions = Schema.Struct({ ...threadRun, pending, ...streamed })
 
 /** What a start, and a call of a graph inside a node, may be told. */
+export const concurrencyOptions = Schema.Struct({
+  concurrency: optional<number | "unbounded">(
+    "a whole number of at least 1, or \"unbounded\"",
+    (u) => u === "unbounded" || (Number.isInteger(u) && (u as number) >= 1)
+  )
+})
 export const keyOptions = Schema.Struct({ key })
 export const checkpointOptions = Schema.Struct({ checkpoint: text })
 export const diffOptions = Schema.Struct({ from: Schema.String, to: text })

@@ -9,7 +9,7 @@ import type { PendingRequest } from "../../Checkpoint.ts"
 import type * as Event from "../../Event.ts"
 import { NodeTimeout } from "../../GraphError.ts"
 import type { Task } from "../engine/plan.ts"
-import { type Program, TASKS } from "../engine/program.ts"
+import { INPUT, type Program, TASKS } from "../engine/program.ts"
 import type { Answers, StoredRequest, TaskRecord } from "../engine/stored.ts"
 import { updateOf } from "../engine/writes.ts"
 import { offerTraced, wants } from "./events.ts"
@@ -44,14 +44,15 @@ export const announce = (run: GraphRun, tasks: ReadonlyArray<Task>): Effect.Effe
       ...origin,
       id: task.id,
       node: task.node.name,
-      input: task.input,
+      input: run.program.kind === "function" ? (task.input as Readonly<Record<string, unknown>>)[INPUT] : task.input,
       triggers: triggersOf(run.program, task)
     }), { discard: true })
 }
 
 /** What a task wrote, as it is in the state. One that returned nothing has written nothing. */
 const written = (run: GraphRun, { update, writes }: Outcome & { readonly _tag: "Done" }): unknown =>
-  updateOf(run.program, writes) ?? (update === undefined || update === null ? undefined : {})
+  updateOf(run.program, writes) ??
+    (update === undefined || update === null || run.program.kind === "function" ? undefined : {})
 
 const endedEvent = (run: GraphRun, task: Task, outcome: Outcome): Event.TaskEnded => ({
   mode: "tasks",
