@@ -139,7 +139,7 @@ const migrationsOf = ({ channels, migrations, name, nodeNumber }: Parts): Readon
   Result.getOrElse(
     changesOf({
       migrations,
-      keys: channels.list.filter(({ isState }) => isState),
+      keys: channels.list.filter(({ isState, rule }) => isState && rule._tag !== "UntrackedValue"),
       channel: (key) => channels.list[channels.numbers.get(key) ?? -1],
       hasNode: (node) => nodeNumber.has(node)
     }),

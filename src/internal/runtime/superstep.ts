@@ -16,6 +16,7 @@ import { offerTraced, wants } from "./events.ts"
 import { handUp } from "./handUp.ts"
 import { decodeRequest, showRequest } from "./requests.ts"
 import type { Asked } from "./scratchpad.ts"
+import { observedTask } from "./spans.ts"
 import { answersTo, type Erased, type GraphRun, type Outcome, runTask } from "./task.ts"
 import { bounded } from "./timeouts.ts"
 
@@ -146,6 +147,8 @@ const takeIn = (
   isAlone: boolean
 ): Erased<Outcome> => {
   outcomes.set(task.id, outcome)
+  run.counts.tasks++
+  if (outcome._tag === "Paused") run.counts.pauses++
   const { session, shared: { sink } } = run
   const record = session === undefined || (isAlone && outcome._tag === "Done")
     ? undefined
@@ -160,7 +163,7 @@ const takeIn = (
 /** One task, run and taken in. */
 const settleTask = (run: GraphRun, task: Task, outcomes: Map<string, Outcome>, isAlone: boolean): Erased<Outcome> =>
   Effect.flatMap(
-    runTask(run, task, handUp),
+    observedTask(run, task, runTask(run, task, handUp)),
     (outcome) =>
       outcome._tag === "Fault" ? Effect.failCause(outcome.cause) : takeIn(run, task, outcome, outcomes, isAlone)
   )
