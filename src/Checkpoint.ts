@@ -178,7 +178,8 @@ export interface Dump {
 export interface Removal {
   /** With the rows of tasks beside them. */
   readonly checkpoints: ReadonlyArray<{ readonly namespace: string; readonly id: string }>
-  readonly heads: ReadonlyArray<{ readonly branch: number; readonly place: string }>
+  /** With where they stood when that was decided: one that has moved since may need what would go. */
+  readonly heads: ReadonlyArray<{ readonly branch: number; readonly place: string; readonly id: string }>
   /** The newest branch that was seen: one that is newer may need what would go. */
   readonly branch: number
   /** The life of the thread that they belong to. */

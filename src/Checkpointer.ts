@@ -81,8 +81,8 @@ export interface CheckpointerShape {
   ) => Effect.Effect<void, CheckpointError | ThreadConflict>
   /**
    * Removes checkpoints, the rows of tasks beside them, and heads: all at once, or nothing. What is not there is no failure. Fails
-   * with `ThreadConflict` where a head that stays is at a checkpoint that would go, or the thread has a newer branch than the newest
-   * that was seen; and with `ThreadDeleted` if the thread has another life, or none.
+   * with `ThreadConflict` where a head that stays is at a checkpoint that would go, one that goes has moved, or the thread has a newer
+   * branch than the newest that was seen; and with `ThreadDeleted` if the thread has another life, or none.
    */
   readonly remove: (
     thread: string,
@@ -302,14 +302,16 @@ const orphaned = (thread: string, { checkpoint, task }: TaskRow): CheckpointErro
 /** The thread without what is removed, or why it is refused. */
 const without = (kept: Kept, thread: string, { branch, checkpoints, heads }: Removal): Kept | ThreadConflict => {
   const next = copyOf(kept)
-  for (const { branch, place } of heads) next.heads.delete(keyOf(String(branch), place))
+  const seen = new Map(heads.map(({ branch, id, place }) => [keyOf(String(branch), place), id]))
   const gone = new Set(checkpoints.map(({ id }) => id))
-  const standing = [...next.heads.values()].find((head) =>
-    gone.has(head.id) || (head.place === "" && head.branch > branch)
-  )
+  const standing = [...kept.heads].find(([key, head]) => {
+    const going = seen.get(key)
+    return going === undefined ? gone.has(head.id) || (head.place === "" && head.branch > branch) : going !== head.id
+  })?.[1]
   if (standing !== undefined) {
     return new ThreadConflict({ thread, branch: standing.branch, expected: undefined, found: standing.id })
   }
+  for (const key of seen.keys()) next.heads.delete(key)
   for (const { id, namespace } of checkpoints) {
     next.checkpoints.delete(keyOf(namespace, id))
     next.tasks.delete(keyOf(namespace, id))

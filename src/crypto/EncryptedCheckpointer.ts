@@ -410,7 +410,7 @@ class Vault {
     return {
       branch,
       checkpoints: checkpoints.map(({ id, namespace }) => ({ namespace, id: this.hide(id) })),
-      heads: heads.map(({ branch, place }) => ({ branch, place: this.hidePlace(place) })),
+      heads: heads.map(({ branch, id, place }) => ({ branch, place: this.hidePlace(place), id: this.hide(id) })),
       life
     }
   }

@@ -511,17 +511,20 @@ const remove = Effect.fnUntraced(
   ) {
     const row = yield* threadIn(connection, texts.lockedThread, thread)
     if (row?.life !== toColumn(life)) return yield* new ThreadDeleted({ thread })
-    for (const { branch, place } of heads) {
-      yield* connection.execute(texts.removeHead, [row.key, toColumn(place), branch], undefined)
-    }
+    const all = yield* execute<HeadColumns>(connection, texts.allHeads, [row.key])
+    const seen = new Map(heads.map(({ branch, id, place }) => [`${branch} ${place}`, id]))
     const gone = new Set(checkpoints.map(({ id }) => id))
-    const left = yield* execute<HeadColumns>(connection, texts.allHeads, [row.key])
-    const standing = left.find(({ branch, id, place }) =>
-      gone.has(fromColumn(id)) || (fromColumn(place) === "" && Number(branch) > newest)
-    )
+    const standing = all.find(({ branch, ...row }) => {
+      const [id, place] = [fromColumn(row.id), fromColumn(row.place)]
+      const going = seen.get(`${branch} ${place}`)
+      return going === undefined ? gone.has(id) || (place === "" && Number(branch) > newest) : going !== id
+    })
     if (standing !== undefined) {
       const [branch, found] = [Number(standing.branch), fromColumn(standing.id)]
       return yield* new ThreadConflict({ thread, branch, expected: undefined, found })
+    }
+    for (const { branch, place } of heads) {
+      yield* connection.execute(texts.removeHead, [row.key, toColumn(place), branch], undefined)
     }
     for (const batch of batchesOf(checkpoints)) {
       const params = [row.key, ...batch.flatMap(({ id, namespace }) => [toColumn(namespace), toColumn(id)])]

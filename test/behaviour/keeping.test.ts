@@ -218,6 +218,78 @@ behaves(
     })
 )
 
+/** The saver, where something else happens once, right after it has done something. */
+const meanwhile = <K extends "dump" | "list">(
+  after: K,
+  happens: Effect.Effect<unknown, unknown, Checkpointer.Checkpointer>
+) =>
+  Effect.map(Checkpointer.Checkpointer, (saver): Checkpointer.CheckpointerShape => {
+    let isDone = false
+    const then = <A, E>(effect: Effect.Effect<A, E>) =>
+      Effect.tap(effect, () => {
+        if (isDone) return Effect.void
+        isDone = true
+        return Effect.ignore(Effect.provideService(happens, Checkpointer.Checkpointer, saver))
+      })
+    return {
+      ...saver,
+      dump: (thread) => after === "dump" ? then(saver.dump(thread)) : saver.dump(thread),
+      list: (thread, namespace, options) =>
+        after === "list" ? then(saver.list(thread, namespace, options)) : saver.list(thread, namespace, options)
+    }
+  })
+
+behaves(
+  "what a runner stores meanwhile in a graph inside does not lose what it is read from",
+  () =>
+    Effect.gen(function*() {
+      const at = yield* Deferred.make<void>()
+      const go = yield* Deferred.make<void>()
+      const reached = yield* Deferred.make<void>()
+      let isSlow = true
+      const sub = StateGraph.make(
+        "sub",
+        StateGraph.nodes(Log, {
+          one: () =>
+            isSlow
+              ? Effect.as(Effect.andThen(Deferred.succeed(at, undefined), Deferred.await(go)), { log: ["one"] })
+              : Effect.succeed({ log: ["one"] }),
+          two: () =>
+            isSlow
+              ? Effect.andThen(Deferred.succeed(reached, undefined), Effect.never)
+              : Effect.succeed({ log: ["two"] })
+        }),
+        { start: "one", edges: { one: "two" } }
+      )
+      const app = StateGraph.make("app", StateGraph.nodes(Log, { sub, other: () => ({ log: ["other"] }) }), {
+        start: ["sub", "other"]
+      })
+      const thread = app.thread("t")
+      const run = yield* Effect.forkChild(Effect.exit(thread.invoke({})))
+      yield* Deferred.await(at)
+      yield* thread.update({ log: ["x"] }, { asNode: "other" })
+      const saver = yield* meanwhile("dump", Effect.andThen(Deferred.succeed(go, undefined), Deferred.await(reached)))
+      yield* Effect.provideService(thread.prune({}), Checkpointer.Checkpointer, saver)
+      yield* Fiber.interrupt(run)
+      isSlow = false
+      assert.isUndefined((yield* thread.verify).divergence)
+      yield* Effect.ignore(thread.continue())
+      assert.isUndefined((yield* thread.verify).divergence)
+    })
+)
+
+behaves("a history from which something is removed while it is read is read anew", () =>
+  Effect.gen(function*() {
+    const thread = graphOf(9).thread("t")
+    yield* thread.invoke({})
+    const read = (happens: Effect.Effect<unknown, unknown, Checkpointer.Checkpointer>) =>
+      Effect.flatMap(meanwhile("list", happens), (saver) =>
+        Effect.provideService(thread.history(), Checkpointer.Checkpointer, saver))
+    const pruned = yield* read(thread.prune({ last: 2 }))
+    assert.deepStrictEqual(pruned, yield* thread.history())
+    assert.strictEqual((yield* Effect.flip(read(thread.delete)))._tag, "UnknownThread")
+  }))
+
 // ---------------------------------------------------------------------------
 // Lists
 // ---------------------------------------------------------------------------
@@ -402,6 +474,13 @@ behaves(
           history[0]!.step,
           undefined,
           "it is missing"
+        ],
+        [
+          "heads that are gone",
+          (dump) => ({ ...dump, heads: [] }),
+          history[0]!.step,
+          undefined,
+          "nothing tells where branch 1 stands"
         ]
       ]
       for (const [what, change, step, channel, detail] of forged) {

@@ -9,6 +9,8 @@ import {
   Interrupt,
   Migration,
   Node,
+  NodeCache,
+  Policy,
   Send,
   State,
   StateGraph
@@ -577,6 +579,31 @@ behaves(
     })
 )
 
+behaves(
+  "L18 a superstep that a later version has shared, and an earlier one has ended, is whole to verify",
+  () =>
+    Effect.gen(function*() {
+      let isDown = true
+      const make = (more: Channels) =>
+        version({
+          channels: { log: Channel.append(Schema.String), ...more },
+          bodies: {
+            one: () => isDown ? Effect.fail("down") : Effect.succeed({ log: ["one"] }),
+            two: () => isDown && Object.keys(more).length === 0 ? Effect.fail("down") : Effect.succeed({ log: ["two"] })
+          },
+          flow: { start: ["one", "two"] },
+          options: { onFailure: "settle" }
+        }).thread("t")
+      const [before, after] = [make({}), make({ extra: Channel.append(Schema.Int) })]
+      yield* Effect.flip(before.invoke({}))
+      yield* Effect.flip(after.continue())
+      isDown = false
+      assert.deepStrictEqual(yield* before.continue(), { log: ["one", "two"] })
+      assert.isUndefined((yield* before.verify).divergence)
+      assert.isUndefined((yield* after.verify).divergence)
+    })
+)
+
 behaves("L18 forms that are stored alike are one form, however their schemas are said", () =>
   Effect.gen(function*() {
     const Size = { Small: "small", Large: "large" } as const
@@ -799,6 +826,187 @@ behaves("L18 a reducer that was rewritten goes through the later migrations of i
     ])
   }))
 
+/** Sends orders to a graph that charges them once it is answered. */
+const sending = (key: string, amount: Channel.AnySchema, migrations: ReadonlyArray<Migration.Migration> = []) => {
+  class Pay extends Interrupt.make("Pay", { payload: Schema.Null, answer: Schema.Boolean }) {}
+  const pay = StateGraph.make(
+    "pay",
+    {
+      state: State.make({ [key]: amount, notes: growing }),
+      bodies: {
+        charge: (state: Values) => Effect.map(Pay.ask(null), () => ({ notes: [`charge ${String(state[key])}`] }))
+      }
+    } as never,
+    { start: "charge" } as never,
+    { migrations } as never
+  )
+  const graph = version({
+    channels: { orders: Channel.lastValue(Schema.Array(Schema.Int), { initial: () => [] }), notes: growing },
+    bodies: { list: () => ({}), pay: pay as never },
+    flow: {
+      start: "list",
+      edges: {
+        list: StateGraph.route(
+          ["pay"],
+          ({ orders }: { readonly orders: ReadonlyArray<number> }) =>
+            orders.map((order) => Send.make("pay", { [key]: order })) as never
+        )
+      }
+    }
+  })
+  const answered = (id: string) =>
+    Effect.gen(function*() {
+      yield* Effect.exit(graph.thread(id).continue())
+      const { requests } = yield* graph.thread(id).state()
+      return yield* graph.thread(id).resume(requests.map(({ id }) => Pay.reply(true, { id })) as never)
+    })
+  return { answered, graph }
+}
+
+behaves(
+  "L18 what a graph was sent that is a node goes through the migrations of that graph",
+  () =>
+    Effect.gen(function*() {
+      const before = sending("euros", Schema.Finite)
+      const [isOpen, isBegun, isDone] = ["waits", "begun", "ended"]
+      yield* Effect.exit(before.graph.thread(isOpen).invoke({ orders: [3, 4] }, { before: ["pay"] }))
+      yield* Effect.exit(before.graph.thread(isBegun).invoke({ orders: [3, 4] }))
+      yield* Effect.exit(before.graph.thread(isDone).invoke({ orders: [1] }))
+      yield* before.answered(isDone)
+      const after = sending("cents", Schema.NullOr(Schema.Finite), [
+        Migration.convert("euros", { from: Schema.Finite, value: (euros) => euros * 100 }),
+        Migration.rename("euros", "cents")
+      ])
+      for (const id of [isOpen, isBegun]) {
+        assert.deepStrictEqual((yield* after.answered(id)).notes, ["charge 300", "charge 400"], id)
+      }
+      assert.strictEqual((yield* after.graph.thread(isDone).history()).length, 4)
+      assert.isUndefined((yield* after.graph.thread(isDone).verify).divergence)
+    })
+)
+
+behaves(
+  "L18 what a graph was sent that is a node, and has changed undeclared, is a change of that graph",
+  () =>
+    Effect.gen(function*() {
+      const before = sending("euros", Schema.Finite)
+      yield* Effect.exit(before.graph.thread("t").invoke({ orders: [3] }, { before: ["pay"] }))
+      const error = yield* Effect.flip(sending("euros", Schema.NullOr(Schema.Finite)).graph.thread("t").continue())
+      assert.deepInclude(error, { _tag: "GraphChanged", graph: "pay" })
+      assert.deepStrictEqual(differencesOf(error), [{ kind: "SchemaChanged", name: "euros" }])
+      assert.deepStrictEqual((yield* before.answered("t")).notes, ["charge 3"])
+    })
+)
+
+behaves(
+  "L18 a Send that its node takes no more is passed over in the past, and nothing goes on from where it waits",
+  () =>
+    Effect.gen(function*() {
+      const make = (input: Channel.AnySchema) =>
+        version({
+          channels: { log: growing, extra: input },
+          bodies: {
+            first: () => ({}),
+            takes: Node.make({
+              input: Schema.Struct({ n: input }),
+              run: () => Effect.succeed({ log: ["taken"] })
+            }) as never
+          },
+          flow: {
+            start: "first",
+            edges: { first: StateGraph.route(["takes"], () => Send.make("takes", { n: "text" }) as never) }
+          },
+          options: {
+            migrations: input === Schema.String
+              ? []
+              : [Migration.convert("extra", { from: Schema.String, value: Number })]
+          }
+        })
+      const [before, after] = [make(Schema.String), make(Schema.Int)]
+      yield* before.thread("ended").invoke({ extra: "1" })
+      yield* Effect.exit(before.thread("waits").invoke({ extra: "1" }, { before: ["takes"] }))
+      assert.strictEqual((yield* after.thread("ended").history()).length, 4)
+      const error = yield* Effect.flip(after.thread("waits").continue())
+      assert.instanceOf(error, GraphError.CheckpointError)
+      assert.include(error.message, "a Send to \"takes\" brings what it does not take")
+    })
+)
+
+behaves("L18 a graph that was called with keys of then goes on", () =>
+  Effect.gen(function*() {
+    class Go extends Interrupt.make("Go", { payload: Schema.Null, answer: Schema.String }) {}
+    const make = (key: string, migrations: ReadonlyArray<Migration.Migration>) => {
+      const inner = StateGraph.make(
+        "inner",
+        {
+          state: State.make({ [key]: Schema.String, log: growing }),
+          bodies: {
+            ask: (state: Values) => Effect.map(Go.ask(null), (answer) => ({ log: [`${String(state[key])} ${answer}`] }))
+          }
+        } as never,
+        { start: "ask" } as never,
+        { migrations } as never
+      ) as unknown as Erased & { readonly call: (input: Values) => Effect.Effect<{ readonly log: unknown }> }
+      return version({
+        channels: { log: growing },
+        bodies: { calls: () => Effect.map(inner.call({ [key]: "x" }), ({ log }) => ({ log })) },
+        flow: { start: "calls" }
+      })
+    }
+    yield* Effect.exit(make("topic", []).thread("t").invoke({}))
+    const after = make("subject", [Migration.rename("topic", "subject")]).thread("t")
+    assert.deepStrictEqual(yield* after.resume(Go.reply("yes") as never), { log: ["x yes"] })
+  }))
+
+behaves("L18 a conversion that changes what it gets changes a copy", () =>
+  Effect.gen(function*() {
+    const from = Channel.lastValue(Schema.Date, { initial: () => new Date(0) })
+    const is = Channel.lastValue(Schema.NullOr(Schema.Date), { initial: () => null })
+    yield* version({ channels: { at: from } }).thread("t").invoke({ at: new Date(0) })
+    const migrations = [
+      Migration.convert("at", {
+        from,
+        value: (date) => {
+          date.setUTCFullYear(date.getUTCFullYear() + 1)
+          return date
+        }
+      })
+    ]
+    const after = version({ channels: { at: is }, options: { migrations } }).thread("t")
+    const history = yield* after.history()
+    const years = history.flatMap(({ values }) => values["at"] instanceof Date ? [values["at"].getUTCFullYear()] : [])
+    assert.deepStrictEqual(years, [1971, 1971, 1971])
+  }))
+
+behaves("L18 a cached result with a key that there is no more stands for nothing", () =>
+  Effect.gen(function*() {
+    let runs = 0
+    const make = (key: string) =>
+      version({
+        channels: {
+          n: Channel.lastValue(Schema.Int, { initial: () => 0 }),
+          [key]: Channel.lastValue(Schema.Int, { initial: () => 0 })
+        },
+        bodies: {
+          price: Node.make({
+            input: State.make({ n: Channel.lastValue(Schema.Int, { initial: () => 0 }) }),
+            cache: Policy.cache({ id: "price" }),
+            run: ({ n }) => {
+              runs++
+              return { [key]: n * 100 } as never
+            }
+          }) as never
+        },
+        flow: { start: "price" }
+      })
+    const both = Effect.all([make("amount").thread("a").invoke({ n: 4 }), make("cents").thread("b").invoke({ n: 4 })])
+    assert.deepStrictEqual(yield* Effect.provide(both, NodeCache.layerMemory), [{ n: 4, amount: 400 }, {
+      n: 4,
+      cents: 400
+    }])
+    assert.strictEqual(runs, 2)
+  }))
+
 // ---------------------------------------------------------------------------
 // What is wrong with a declaration
 // ---------------------------------------------------------------------------
@@ -872,6 +1080,13 @@ describe("L18 a declaration that cannot be right is refused when the graph is ma
     const exchanged = [Migration.rename("a", "c"), Migration.rename("b", "a"), Migration.rename("c", "b")]
     assert.throws(make(["a", "b"], ...exchanged), said)
     assert.doesNotThrow(make(["b", "c"], Migration.rename("b", "c"), Migration.rename("a", "b")))
+  })
+  it("two entries from one stored form of a key", () => {
+    const from = (schema: Channel.AnySchema) => Migration.convert("n", { from: schema, value: () => 0 })
+    const make = (...migrations: ReadonlyArray<Migration.Migration>) => () =>
+      version({ channels: { n: number }, options: { migrations } })
+    assert.throws(make(from(Schema.String), from(Schema.Boolean), from(Schema.String)), "from one stored form twice")
+    assert.doesNotThrow(make(from(Schema.String), from(Schema.Boolean)))
   })
   it("what is no migration", () => {
     const make = (migrations: unknown) => () => version({ channels: { n: number }, options: { migrations } })

@@ -379,9 +379,25 @@ const broken: ReadonlyArray<readonly [what: string, mutate: Mutate, name: string
     "removes the heads in the way",
     removing((removal) => ({
       ...removal,
-      heads: [...removal.heads, { branch: 1, place: "" }, { branch: 2, place: "" }]
+      heads: [...removal.heads, { branch: 1, place: "", id: "c" }, { branch: 2, place: "", id: "f" }]
     })),
     "a checkpoint at which a head stays is not removed, nor is anything with it"
+  ],
+  [
+    "removes heads wherever they stand",
+    (saver) => ({
+      ...saver,
+      remove: (thread, removal) =>
+        Effect.flatMap(saver.dump(thread), (dump) => {
+          const standing = Option.match(dump, { onNone: () => [], onSome: ({ heads }) => heads })
+          const now = removal.heads.map((head) => ({
+            ...head,
+            id: standing.find(({ branch, place }) => branch === head.branch && place === head.place)?.id ?? head.id
+          }))
+          return saver.remove(thread, { ...removal, heads: now })
+        })
+    }),
+    "nothing is removed where a head that was to go has moved on"
   ],
   [
     "leaves heads when it removes",

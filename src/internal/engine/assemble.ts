@@ -11,7 +11,7 @@ import type * as Policy from "../../Policy.ts"
 import { taking } from "../fit.ts"
 import { isPromise, promised } from "../promise.ts"
 import { hash } from "./hash.ts"
-import { markOf } from "./mark.ts"
+import { inputMarks, markOf } from "./mark.ts"
 import { changesOf } from "./migrations.ts"
 import { separators } from "./namespace.ts"
 import {
@@ -190,5 +190,6 @@ const shapeOf = (channels: ReadonlyArray<ChannelProgram>, nodes: ReadonlyArray<N
     channel.rule._tag,
     channel.isState && channel.rule._tag !== "UntrackedValue" ? markOf(channel) : ""
   ]),
-  nodes.map((node) => [node.name, node.triggers])
+  nodes.map((node) => [node.name, node.triggers]),
+  inputMarks(nodes)
 ]

@@ -7,6 +7,7 @@ import * as Schema from "effect/Schema"
 import type * as SchemaAST from "effect/SchemaAST"
 import type * as Channel from "../../Channel.ts"
 import { hash } from "./hash.ts"
+import type { NodeProgram } from "./program.ts"
 
 const listed = (parts: ReadonlyArray<string>): string => `(${parts.join(" ")})`
 
@@ -187,3 +188,13 @@ export const isSameKind = (was: string, is: string): boolean => {
 /** Whether what has one mark can be read as what has another: as it is, or as a reducer that is stored otherwise. */
 export const isReadable = (was: string, is: string): boolean =>
   was === is || (was.split(" ")[1] === is.split(" ")[1] && isSameKind(was, is))
+
+/** By node that is a graph: the marks of the keys that it takes. Sends to it hold them. */
+export const inputMarks = (
+  nodes: ReadonlyArray<NodeProgram>
+): ReadonlyArray<readonly [node: string, marks: ReadonlyArray<readonly [key: string, mark: string]>]> =>
+  nodes.flatMap(({ body, name }) => {
+    if (body._tag !== "Graph" || body.program.input._tag !== "Start") return []
+    const { channels, input } = body.program
+    return [[name, input.keys.map((key) => [channels[key]!.name, markOf(channels[key]!)] as const)] as const]
+  })

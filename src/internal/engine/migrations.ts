@@ -60,6 +60,16 @@ const renamedToo = (key: string, later: ReadonlyArray<Migration>): string | unde
   return undefined
 }
 
+/** Whether something else is said of a key of the same name and stored form. */
+const saidAgain = (key: string, mark: string, later: ReadonlyArray<Migration>): boolean => {
+  for (const one of later) {
+    if ((one._tag === "Rename" && one.from === key) || (one._tag === "Drop" && one.key === key)) return false
+    const isSame = (one._tag === "Accept" || one._tag === "Convert") && one.key === key
+    if (isSame && isReadable(markOf(one.from), mark)) return true
+  }
+  return false
+}
+
 /** What is wrong with what is said of a key that has stayed. */
 const wrongForm = (
   present: Present,
@@ -69,6 +79,9 @@ const wrongForm = (
   const { name, next } = became(present, key, later)
   if (name === undefined) return undefined
   const said = _tag === "Accept" ? "accepted" : "converted"
+  if (saidAgain(key, markOf(from), later)) {
+    return `"${key}" is ${said} from one stored form twice: nothing tells which of them a thread has`
+  }
   const now = present.channel(name)
   if (now?.isState !== true) return `"${key}" is ${said}, and is no key of the state`
   if (now.rule._tag === "UntrackedValue") return `"${key}" is ${said}, and is untracked: drop it`

@@ -96,10 +96,10 @@ export const pruned = (dump: Dump, keep: Keep): Result.Result<Omit<Removal, "lif
     checkpoints: dump.checkpoints.flatMap(({ namespace, row }) =>
       keeping.kept.has(checkpointKey(namespace, row.id)) ? [] : [{ namespace, id: row.id }]
     ),
-    heads: dump.heads.flatMap(({ branch, place }) => {
+    heads: dump.heads.flatMap(({ branch, id, place }) => {
       const read = readPlace(place)
       const isKept = read === undefined || keeping.kept.has(checkpointKey(aroundOf(read.namespace), read.checkpoint))
-      return isKept ? [] : [{ branch, place }]
+      return isKept ? [] : [{ branch, place, id }]
     })
   })
 }

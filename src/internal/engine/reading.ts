@@ -16,10 +16,11 @@ import {
   INPUT,
   isJoinChannel,
   isMachineChannel,
+  type NodeProgram,
   type Program,
   TASKS
 } from "./program.ts"
-import { type Fault, fault, type Marks, partsOf, type StoredBy, storedBy, type StoredWrite } from "./stored.ts"
+import { type Fault, fault, partsOf, type Saying, type StoredBy, storedBy, type StoredWrite } from "./stored.ts"
 import type { Write } from "./writes.ts"
 
 /** How one stored channel is read. */
@@ -68,7 +69,7 @@ const writeNow = (
   return Result.flatMap(now, (now) => refit(codec.encodeWrite(now), codec.decodeWrite))
 }
 
-/** That nothing can go on, for what was written to a key. */
+/** Why nothing can go on: a write to a key that no migration says anything of. */
 export const unreadAt = (channel: string): Fault => ({
   reason: "Decode",
   channel,
@@ -83,33 +84,37 @@ interface Found {
 
 export class Reading {
   readonly program: Program
-  /** By key: the mark it was stored with; none if the present graph has stored it. */
-  readonly #marks: Marks | undefined
+  /** What was said when it was stored; none if the present graph has stored it. */
+  readonly #said: Saying | undefined
   readonly #found: Found
   readonly #fates: ReadonlyMap<string, Fate>
   /** Sources of keys, and of channels of the machine: of these it counts who asks for them. */
   readonly #keys: Map<string, Source | undefined>
   readonly #machines = new Map<string, Source | undefined>()
-  #unread: string | undefined = undefined
+  /** By node that is a graph: how what it was sent is read. */
+  readonly #inside: Map<string, Reading>
+  #unread: Fault | undefined = undefined
 
   constructor(
     program: Program,
-    stored: StoredBy | undefined,
+    stored: StoredBy | Saying | undefined,
     found: Found = { differences: new Map(), gone: new Set() },
     alike?: Reading
   ) {
     this.program = program
-    this.#marks = stored === undefined || stored.graph === program.fingerprint ? undefined : stored.marks
+    this.#said = stored === undefined || ("graph" in stored && stored.graph === program.fingerprint)
+      ? undefined
+      : stored
     this.#found = found
-    this.#fates = alike === undefined ? fatesOf(program.migrations, this.#marks ?? new Map()) : alike.#fates
+    this.#fates = alike === undefined ? fatesOf(program.migrations, this.#said?.marks ?? new Map()) : alike.#fates
     this.#keys = alike === undefined ? new Map() : alike.#keys
+    this.#inside = alike === undefined ? new Map() : alike.#inside
   }
 
-  /** For one checkpoint of several, or for what one task has left, which may have marks of its own: each leads to nodes of its own. */
-  anew(marks: Marks | undefined = this.#marks): Reading {
+  /** For one checkpoint of several, or for what one task has left, where another may have said something: each leads to nodes of its own. */
+  anew(said: Saying | undefined = this.#said): Reading {
     const found = { differences: this.#found.differences, gone: new Set<string>() }
-    const by = marks === undefined ? undefined : { graph: "", marks }
-    return new Reading(this.program, by, found, marks === this.#marks ? this : undefined)
+    return new Reading(this.program, said, found, said === this.#said ? this : undefined)
   }
 
   /** Nodes that are to run, and that the graph no longer has. */
@@ -117,15 +122,16 @@ export class Reading {
     return [...this.#found.gone].sort()
   }
 
-  /** The first key with a write that no migration says anything of: it is passed over, but nothing can go on from there. */
-  get unread(): string | undefined {
+  /** Why not all can be read: what cannot is passed over, but nothing can go on from there. */
+  get unread(): Fault | undefined {
     return this.#unread
   }
 
   /** What has changed and is not declared. */
   get fault(): Fault | undefined {
     const differences = [...this.#found.differences.values()].sort(byName)
-    return differences.length === 0 ? undefined : { reason: "Graph", graph: this.program.name, differences }
+    if (differences.length > 0) return { reason: "Graph", graph: this.program.name, differences }
+    return [...this.#inside.values()].map(({ fault }) => fault).find((fault) => fault !== undefined)
   }
 
   /** How a stored channel is read; not at all if it was dropped, or if what became of it is open. */
@@ -196,15 +202,17 @@ export class Reading {
     )
   }
 
-  /** What a channel holds, once it is folded: the value that it has now. */
+  /** What a channel holds, once it is folded: the value that it has now. What cannot be frozen is handed out as a copy. */
   cell(source: Source, value: unknown): Result.Result<unknown, Fault> {
-    const now = cellNow(this.program, source, value)
+    const old = source.conversions.length === 0 ? value : source.channel.codec.handOut(value)
+    const now = cellNow(this.program, source, old)
     return Result.isFailure(now) ? fault("Decode", source.channel.name, now.failure) : Result.succeed(now.success)
   }
 
   /** The write to what the channel is now; none if no migration says what becomes of it. */
   now(source: Source, write: unknown): Result.Result<Write, Fault> | undefined {
-    const now = writeNow(this.program, source, write)
+    const old = source.conversions.length === 0 ? write : source.channel.codec.handOutWrite(write)
+    const now = writeNow(this.program, source, old)
     if (now === undefined) return undefined
     return Result.isFailure(now)
       ? fault("Decode", source.channel.name, now.failure)
@@ -230,7 +238,7 @@ export class Reading {
       if (Result.isFailure(value)) return Result.fail(value.failure)
       const write = this.now(source, value.success)
       if (write === undefined) {
-        this.#unread ??= source.channel.name
+        this.#unread ??= unreadAt(source.channel.name)
         continue
       }
       if (Result.isFailure(write)) return Result.fail(write.failure)
@@ -262,7 +270,7 @@ export class Reading {
 
   /** What the machine holds of the state, in the form that it would have been stored in now: inputs, and Sends. */
   #form(name: string, json: Schema.Json, isCell: boolean): Result.Result<Schema.Json, Fault> {
-    if (this.#marks === undefined) return Result.succeed(json)
+    if (this.#said === undefined) return Result.succeed(json)
     if (name === INPUT && this.program.input._tag === "Start") return this.#record(json, true)
     if (name !== TASKS) return Result.succeed(json)
     if (!isCell) return this.#send(json)
@@ -280,9 +288,32 @@ export class Reading {
     }
     const { fields } = node.input
     const own = this.program.input._tag === "Start" ? this.program.channels[this.program.input.channel] : undefined
-    return fields === undefined || fields !== own?.codec.fields
-      ? Result.succeed(json)
-      : Result.map(this.#record(arg, false), (now): Schema.Json => [name, now, timeout])
+    const now = node.body._tag === "Graph"
+      ? this.#sentTo(node.name, node.body.program, arg)
+      : fields !== undefined && fields === own?.codec.fields
+      ? this.#record(arg, false)
+      : Result.succeed(arg)
+    return Result.map(now, (now): Schema.Json => this.#taken(node, now) ? [name, now, timeout] : null)
+  }
+
+  /** What a graph was sent that is a node: it has migrations of its own. */
+  #sentTo(node: string, program: Program, arg: Schema.Json): Result.Result<Schema.Json, Fault> {
+    const marks = this.#said?.inputs.get(node)
+    if (marks === undefined) return Result.succeed(arg)
+    let inside = this.#inside.get(node)
+    if (inside === undefined) this.#inside.set(node, inside = new Reading(program, { marks, inputs: new Map() }))
+    const now = inside.#record(arg, true)
+    this.#unread ??= inside.#unread
+    return now
+  }
+
+  /** Whether a node takes what it was sent; if not, the Send is passed over. */
+  #taken({ input, name }: NodeProgram, arg: Schema.Json): boolean {
+    const fit = input.decode(arg)
+    if (Result.isSuccess(fit)) return true
+    const detail = `a Send to "${name}" brings what it does not take: ${fit.failure}`
+    this.#unread ??= { reason: "Decode", channel: TASKS, detail }
+    return false
   }
 
   /** A record of the state: of updates, or of values. */
@@ -308,7 +339,7 @@ export class Reading {
     if (Result.isFailure(old)) return Result.fail(old.failure)
     const write = writeNow(this.program, source, old.success)
     if (write === undefined) {
-      this.#unread ??= source.channel.name
+      this.#unread ??= unreadAt(source.channel.name)
       return undefined
     }
     return Result.map(

@@ -27,6 +27,7 @@ import {
   partsOf,
   type Place,
   rowOverhead,
+  saidIn,
   type StoredAnswers,
   type StoredBy,
   type TaskRecord
@@ -59,10 +60,12 @@ const AnswersData = Schema.Array(Schema.Tuple([
 ]))
 
 const MarksData = Schema.Array(Schema.Tuple([Schema.String, Schema.String]))
+const InputsData = Schema.Array(Schema.Tuple([Schema.String, MarksData]))
 const DoneData = Schema.Struct({
   writes: WritesData,
   graphs: Schema.optionalKey(GraphsData),
-  marks: Schema.optionalKey(MarksData)
+  marks: Schema.optionalKey(MarksData),
+  inputs: Schema.optionalKey(InputsData)
 })
 const PausedData = Schema.Struct({
   requests: Schema.Array(Schema.Struct({ id: Schema.String, tag: Schema.String, payload: Schema.Json, ...AskerData })),
@@ -78,6 +81,7 @@ const PairsData = Schema.Array(Schema.Tuple([Schema.String, Schema.Int]))
 const StoredCheckpointData = Schema.Struct({
   graph: Schema.optionalKey(Schema.String),
   marks: Schema.optionalKey(MarksData),
+  inputs: Schema.optionalKey(InputsData),
   version: Schema.optionalKey(Schema.Int),
   versions: Schema.optionalKey(PairsData),
   seen: Schema.optionalKey(
@@ -119,7 +123,10 @@ export const keptWrites = (
   beside: ReadonlyArray<string>,
   text: string
 ): Result.Result<ReadonlyArray<Write>, Fault> =>
-  Result.flatMap(shapedWrites(beside, text), (rows) => new Reading(program, undefined).writes(rows))
+  Result.flatMap(shapedWrites(beside, text), (rows) => {
+    const reading = new Reading(program, undefined)
+    return Result.flatMap(reading.writes(rows), (writes) => settled(reading, writes))
+  })
 
 const answersFrom = (stored: StoredAnswers | undefined): Answers => new Map(stored)
 
@@ -128,8 +135,8 @@ const readTask = (reading: Reading, row: TaskRow): Result.Result<TaskRecord, Fau
     case "done":
       return Result.flatMap(
         shapedDone(besideTask(row), row.data),
-        ({ graphs = [], marks, writes }) => {
-          const own = marks === undefined ? reading.anew() : reading.anew(new Map(marks))
+        ({ graphs = [], inputs, marks, writes }) => {
+          const own = marks === undefined ? reading.anew() : reading.anew(saidIn({ marks, inputs }))
           return Result.map(own.writes(writes), (writes): TaskRecord => {
             const { gone, unread } = own
             return {
@@ -175,7 +182,7 @@ export const decodeTask = (
 /** Whether all that tasks have written can be read. */
 export const allRead = (records: Iterable<TaskRecord>): Result.Result<void, Fault> => {
   for (const record of records) {
-    if (record.status === "done" && record.unread !== undefined) return Result.fail(unreadAt(record.unread))
+    if (record.status === "done" && record.unread !== undefined) return Result.fail(record.unread)
   }
   return Result.succeed(undefined)
 }
@@ -349,8 +356,8 @@ class Rebuild {
   readonly graphs = new Map<string, string>()
   readonly folds = new Map<number, number>()
   up: Array<Write> = []
-  /** A key among those of `up` whose write no migration says anything of. */
-  unread: string | undefined = undefined
+  /** Why not all of `up` can be read. */
+  unread: Fault | undefined = undefined
   origin = ""
   version = 0
   changesLength = 0
@@ -433,7 +440,7 @@ class Rebuild {
       if (!isHandedUp(this.reading.program, { channel: source.to, task, value })) continue
       const write = this.reading.now(source, value)
       if (write === undefined) {
-        this.unread ??= source.channel.name
+        this.unread ??= unreadAt(source.channel.name)
         continue
       }
       if (Result.isFailure(write)) return Result.fail(write.failure)
@@ -452,9 +459,9 @@ export const dataOf = (row: CheckpointRow): Result.Result<CheckpointData, Fault>
 /** Begins with a keyframe. */
 const begun = (program: Program, row: CheckpointRow): Result.Result<Rebuild, Fault> =>
   Result.flatMap(dataOf(row), (data) => {
-    const { graph, marks } = data
+    const { graph, inputs, marks } = data
     if (graph === undefined || marks === undefined) return fault("Decode", undefined, "its keyframe is damaged")
-    const out = new Rebuild(program, { graph, marks: new Map(marks) }, lengthOf(row.data))
+    const out = new Rebuild(program, { graph, ...saidIn({ marks, inputs }) }, lengthOf(row.data))
     return Result.map(out.keyframe(data), () => out)
   })
 
@@ -470,6 +477,13 @@ export const graphsIn = (row: TaskRow): Result.Result<Graphs, Fault> => {
     ({ graphs = [] }) => graphs
   )
 }
+
+/** Whether another version of the graph has stored a result than the checkpoint that it stands beside. */
+export const isOfAnother = (row: TaskRow): boolean =>
+  Result.match(shapedDone(besideTask(row), row.data), {
+    onFailure: () => false,
+    onSuccess: ({ marks }) => marks !== undefined
+  })
 
 /** What tasks have come to beside a checkpoint that `by` has stored. */
 export const recordsAt = (

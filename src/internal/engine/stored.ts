@@ -11,7 +11,7 @@ import type { CheckpointRow, TaskRow } from "../../Checkpoint.ts"
 import type { GraphDifference } from "../../GraphError.ts"
 import { type Growing, growing, itemsOf } from "../growing.ts"
 import { type Checkpoint, initial } from "./checkpoint.ts"
-import { markOf } from "./mark.ts"
+import { inputMarks, markOf } from "./mark.ts"
 import { isInputTask, START_TASK } from "./plan.ts"
 import type { Program } from "./program.ts"
 import { seal } from "./seal.ts"
@@ -57,8 +57,8 @@ export type TaskRecord =
     readonly graphs: Graphs
     /** Nodes that it leads to, and that the graph no longer has. */
     readonly gone?: ReadonlyArray<string>
-    /** A key that it has written, where no migration says what becomes of that. */
-    readonly unread?: string
+    /** Why not all that it has written can be read. */
+    readonly unread?: Fault
   }
   | {
     readonly status: "paused"
@@ -87,18 +87,23 @@ export interface Place {
   readonly origin: string
   /** Nodes that are to run, and that the graph no longer has. */
   readonly gone: ReadonlyArray<string>
-  /** A key with a write that is still to be applied, where no migration says what becomes of it. */
-  readonly unread: string | undefined
+  /** Why not all that is still to be done can be read. */
+  readonly unread: Fault | undefined
   readonly chain: Chain
 }
 
 /** By key of a state: the mark of its channel. */
 export type Marks = ReadonlyMap<string, string>
 
-/** The graph that has stored something: its fingerprint, and its marks. */
-export interface StoredBy {
-  readonly graph: string
+/** What somebody says who stores something: the marks of the keys, and by node of those that graphs take that are nodes. */
+export interface Saying {
   readonly marks: Marks
+  readonly inputs: ReadonlyMap<string, Marks>
+}
+
+/** The graph that has stored something. */
+export interface StoredBy extends Saying {
+  readonly graph: string
 }
 
 /** How much is stored since the last keyframe: decides when the next is due. */
@@ -120,6 +125,9 @@ const growth = 2
 // Changes after which a small keyframe is worth another look, in characters.
 const leastChanges = rowOverhead * 20
 
+/** By node: the marks of the keys that the graph takes. */
+export type Inputs = ReadonlyArray<readonly [node: string, marks: Pairs<string>]>
+
 type Pairs<A = number> = ReadonlyArray<readonly [string, A]>
 /** A write as it is stored: of `null`, by the name of its channel alone; an Overwrite is marked. */
 export type StoredWrite =
@@ -140,6 +148,7 @@ export interface CheckpointData {
   /** Of a keyframe: the fingerprint of the graph that stored it, and the marks of its keys. */
   readonly graph?: string
   readonly marks?: Pairs<string>
+  readonly inputs?: Inputs
   /** The newest version. Of a change: if that is not the next one. */
   readonly version?: number
   /** Versions of channels. Of a change: those that are not the newest one. */
@@ -166,8 +175,9 @@ type TaskData =
   | {
     readonly writes: ReadonlyArray<StoredWrite>
     readonly graphs?: Graphs
-    /** Where the checkpoint was stored by another version of the graph: the marks of this one. */
+    /** Where the checkpoint was stored by another version of the graph: what this one says. */
     readonly marks?: Pairs<string>
+    readonly inputs?: Inputs
   }
   | { readonly requests: ReadonlyArray<StoredRequest>; readonly answers?: StoredAnswers; readonly graphs?: Graphs }
   | { readonly error: string; readonly answers?: StoredAnswers; readonly graphs?: Graphs }
@@ -189,6 +199,17 @@ const stringify = (value: unknown): Result.Result<string, Fault> => {
   }
 }
 
+/** What is said of a graph beside what it stores. */
+const sayingOf = ({ inputs, marks }: Saying): { readonly marks: Pairs<string>; readonly inputs?: Inputs } => ({
+  marks: [...marks],
+  ...(inputs.size === 0 ? {} : { inputs: [...inputs].map(([node, marks]) => [node, [...marks]]) })
+})
+
+/** The same, read. */
+export const saidIn = (
+  { inputs = [], marks }: { readonly marks: Pairs<string>; readonly inputs?: Inputs | undefined }
+): Saying => ({ marks: new Map(marks), inputs: new Map(inputs.map(([node, marks]) => [node, new Map(marks)])) })
+
 const storedBys = new WeakMap<Program, StoredBy>()
 
 /** What a graph says of itself beside what it stores. */
@@ -197,7 +218,8 @@ export const storedBy = (program: Program): StoredBy => {
   if (by === undefined) {
     const keys = program.channels.filter((channel, number) => channel.isState && isTracked(program, number))
     const marks = new Map(keys.map((channel) => [channel.name, markOf(channel)]))
-    storedBys.set(program, by = { graph: program.fingerprint, marks })
+    const inputs = new Map(inputMarks(program.nodes).map(([node, marks]) => [node, new Map(marks)]))
+    storedBys.set(program, by = { graph: program.fingerprint, marks, inputs })
   }
   return by
 }
@@ -247,11 +269,11 @@ const marksOf = (
   program: Program,
   by: StoredBy | undefined,
   writes: ReadonlyArray<Write>
-): { marks?: Pairs<string> } => {
+): { marks?: Pairs<string>; inputs?: Inputs } => {
   // All of them: what became of one key depends on which others there were.
   return by === undefined || by.graph === program.fingerprint || writes.length === 0
     ? {}
-    : { marks: [...storedBy(program).marks] }
+    : sayingOf(storedBy(program))
 }
 
 const taskData = (
@@ -375,7 +397,7 @@ const keyframeData = (program: Program, place: Place): Result.Result<CheckpointD
     (cells) =>
       Result.map(encodeWrites(program, itemsOf(place.up)), (up) => ({
         graph: program.fingerprint,
-        marks: [...storedBy(program).marks],
+        ...sayingOf(storedBy(program)),
         version: checkpoint.version,
         versions: written.map((number) => [program.channels[number]!.name, checkpoint.versions[number]!] as const),
         seen: program.nodes.flatMap(({ name, number }) =>

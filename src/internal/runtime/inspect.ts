@@ -5,7 +5,7 @@ import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import type { CheckpointRow, Snapshot, Source, TaskSnapshot } from "../../Checkpoint.ts"
 import type { CheckpointerShape } from "../../Checkpointer.ts"
-import { UnknownCheckpoint, UnknownThread } from "../../GraphError.ts"
+import { CheckpointError, UnknownCheckpoint, UnknownThread } from "../../GraphError.ts"
 import { canonical } from "../canonical.ts"
 import { applyWrites } from "../engine/apply.ts"
 import { type Checkpoint, setKey, values } from "../engine/checkpoint.ts"
@@ -275,34 +275,34 @@ const fits = (row: CheckpointRow, { branch, metadata, source, step }: HistoryFil
 const isFiltered = ({ branch, metadata, source, step }: HistoryFilter): boolean =>
   source !== undefined || step !== undefined || branch !== undefined || metadata !== undefined
 
-/** Where a graph stood at checkpoints, newest first: a chain is read once for all that are in it. */
-const placesOf: (at: Located, rows: ReadonlyArray<CheckpointRow>) => Erased<ReadonlyMap<string, Place>> = Effect
-  .fnUntraced(function*({ namespace, path, program, saver, thread }: Located, rows: ReadonlyArray<CheckpointRow>) {
-    const wanted = new Set(rows.map(({ id }) => id))
-    const places = new Map<string, Place>()
-    for (const { id } of rows) {
-      if (places.has(id)) continue
-      const saved = yield* saver.get(thread, namespace, id)
-      if (Option.isNone(saved)) return yield* new UnknownCheckpoint({ thread, checkpoint: id, path })
-      const { chain, tasks } = saved.value
-      const walk = walkOf(program, tasks)
-      for (const row of chain) {
-        const told = toError(thread, row.id)
-        yield* Effect.fromResult(Result.mapError(walk.take(row), told))
-        if (!wanted.delete(row.id)) continue
-        places.set(row.id, yield* Effect.fromResult(Result.mapError(walk.place, told)))
+/** Where a graph stood at checkpoints, newest first: a chain is read once for all that are in it. None if one is gone meanwhile. */
+const placesOf: (at: Located, rows: ReadonlyArray<CheckpointRow>) => Erased<ReadonlyMap<string, Place> | undefined> =
+  Effect
+    .fnUntraced(function*({ namespace, program, saver, thread }: Located, rows: ReadonlyArray<CheckpointRow>) {
+      const wanted = new Set(rows.map(({ id }) => id))
+      const places = new Map<string, Place>()
+      for (const { id } of rows) {
+        if (places.has(id)) continue
+        const saved = yield* saver.get(thread, namespace, id)
+        if (Option.isNone(saved)) return undefined
+        const { chain, tasks } = saved.value
+        const walk = walkOf(program, tasks)
+        for (const row of chain) {
+          const told = toError(thread, row.id)
+          yield* Effect.fromResult(Result.mapError(walk.take(row), told))
+          if (!wanted.delete(row.id)) continue
+          places.set(row.id, yield* Effect.fromResult(Result.mapError(walk.place, told)))
+        }
       }
-    }
-    return places
-  }) as (at: Located, rows: ReadonlyArray<CheckpointRow>) => Erased<ReadonlyMap<string, Place>>
+      return places
+    }) as (at: Located, rows: ReadonlyArray<CheckpointRow>) => Erased<ReadonlyMap<string, Place> | undefined>
 
-/** Checkpoints of the graph at a path, newest first. The limit counts what the filter leaves. */
-export const history: (
+const historyOnce: (
   program: Program,
   thread: string,
   where: At,
   filter: HistoryFilter
-) => Erased<ReadonlyArray<Snapshot<unknown>>> = Effect.fnUntraced(
+) => Erased<ReadonlyArray<Snapshot<unknown>> | undefined> = Effect.fnUntraced(
   function*(program: Program, thread: string, where: At, filter: HistoryFilter) {
     const at = yield* locate(program, thread, where, undefined)
     const { before, limit } = filter
@@ -313,10 +313,37 @@ export const history: (
     yield* checkMetadata(thread, rows)
     const chosen = rows.filter((row) => fits(row, filter)).slice(0, limit)
     const places = yield* placesOf(at, chosen)
-    return yield* Effect.forEach(
+    return places && (yield* Effect.forEach(
       chosen,
       (row) => snapshot({ ...at, row, place: places.get(row.id)!, isHead: false })
-    )
+    ))
+  }
+) as (
+  program: Program,
+  thread: string,
+  where: At,
+  filter: HistoryFilter
+) => Erased<ReadonlyArray<Snapshot<unknown>> | undefined>
+
+/** How often the history of a thread is read anew from which something was removed meanwhile. */
+const maxReadings = 10
+
+/** Checkpoints of the graph at a path, newest first. The limit counts what the filter leaves. */
+export const history: (
+  program: Program,
+  thread: string,
+  where: At,
+  filter: HistoryFilter
+) => Erased<ReadonlyArray<Snapshot<unknown>>> = Effect.fnUntraced(
+  function*(program: Program, thread: string, where: At, filter: HistoryFilter) {
+    for (let reading = 1;; reading++) {
+      const found = yield* historyOnce(program, thread, where, filter)
+      if (found !== undefined) return found
+      if (reading === maxReadings) {
+        const detail = "what its list of checkpoints names is not there"
+        return yield* new CheckpointError({ reason: "Decode", thread, detail })
+      }
+    }
   }
 ) as (
   program: Program,

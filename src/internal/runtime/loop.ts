@@ -369,42 +369,50 @@ const reportKept = (run: GraphRun, tasks: ReadonlyArray<Task>, todo: ReadonlyArr
   }, { discard: true })
 }
 
-/** One superstep; the exit of the graph if it ends here. */
-const superstep: (run: GraphRun) => Erased<GraphExit | undefined> = Effect.fnUntraced(function*(run: GraphRun) {
-  const tasks = plan(run.program, run.checkpoint)
-  const end = barred(run, tasks)
-  if (end !== undefined) return yield* end
-  const todo = toRun(run, tasks)
-  if (run.shared.sink !== undefined) {
-    yield* reportKept(run, tasks, todo)
-    yield* announce(run, todo)
-  }
-  const outcomes = yield* execute(run, todo)
-  if (run.session !== undefined) yield* run.session.settle
-  const ending = endOf(run, tasks, outcomes)
-  if (ending !== undefined) {
-    const paused = run.shared.sink === undefined ? [] : tasks.filter((task) => outcomes.get(task.id)?._tag === "Paused")
-    if (paused.length > 0) {
-      yield* flush(run)
-      yield* Effect.forEach(paused, (task) => report(run, task, outcomes.get(task.id)!), { discard: true })
+/** The superstep of these tasks; the exit of the graph if it ends here. */
+const superstepOf: (run: GraphRun, tasks: ReadonlyArray<Task>) => Erased<GraphExit | undefined> = Effect.fnUntraced(
+  function*(run: GraphRun, tasks: ReadonlyArray<Task>) {
+    const todo = toRun(run, tasks)
+    if (run.shared.sink !== undefined) {
+      yield* reportKept(run, tasks, todo)
+      yield* announce(run, todo)
     }
-    return yield* ending
+    const outcomes = yield* execute(run, todo)
+    if (run.session !== undefined) yield* run.session.settle
+    const ending = endOf(run, tasks, outcomes)
+    if (ending !== undefined) {
+      const paused = run.shared.sink === undefined
+        ? []
+        : tasks.filter((task) => outcomes.get(task.id)?._tag === "Paused")
+      if (paused.length > 0) {
+        yield* flush(run)
+        yield* Effect.forEach(paused, (task) => report(run, task, outcomes.get(task.id)!), { discard: true })
+      }
+      return yield* ending
+    }
+    const finished = finishedOf(run, tasks, recordsOf(run, tasks, outcomes))
+    const next = yield* Effect.fromResult(
+      applyWrites(run.program, run.checkpoint, finished.filter(({ task }) => task !== undefined).map(toTaskWrites), {
+        isSuperstep: true,
+        step: run.checkpoint.step + 1
+      })
+    )
+    if (tasks.some((task) => task.node.body._tag !== "Start")) run.stepsLeft--
+    run.counts.supersteps++
+    if (run.holder !== undefined) yield* run.holder.heartbeat
+    noteUp(run, finished)
+    yield* advance(run, next, "loop", finished)
+    run.isResumed = false
+    return breakAfter(run, tasks)
   }
-  const finished = finishedOf(run, tasks, recordsOf(run, tasks, outcomes))
-  const next = yield* Effect.fromResult(
-    applyWrites(run.program, run.checkpoint, finished.filter(({ task }) => task !== undefined).map(toTaskWrites), {
-      isSuperstep: true,
-      step: run.checkpoint.step + 1
-    })
-  )
-  if (tasks.some((task) => task.node.body._tag !== "Start")) run.stepsLeft--
-  run.counts.supersteps++
-  if (run.holder !== undefined) yield* run.holder.heartbeat
-  noteUp(run, finished)
-  yield* advance(run, next, "loop", finished)
-  run.isResumed = false
-  return breakAfter(run, tasks)
-}) as (run: GraphRun) => Erased<GraphExit | undefined>
+) as (run: GraphRun, tasks: ReadonlyArray<Task>) => Erased<GraphExit | undefined>
+
+/** One superstep; the exit of the graph if it ends here. */
+const superstep = (run: GraphRun): Erased<GraphExit | undefined> =>
+  Effect.suspend(() => {
+    const tasks = plan(run.program, run.checkpoint)
+    return barred(run, tasks) ?? observedSuperstep(run, tasks, superstepOf(run, tasks))
+  })
 
 /** Stores what is finished, after a run has ended early. Where storage itself failed there is nothing more to be done. */
 const keepWhatIsDone = (run: GraphRun, cause: Cause.Cause<unknown> | undefined): Erased<void> => {
@@ -420,7 +428,7 @@ const keepWhatIsDone = (run: GraphRun, cause: Cause.Cause<unknown> | undefined):
 const runToEnd: (run: GraphRun) => Erased<GraphExit> = Effect.fnUntraced(function*(run: GraphRun) {
   const supersteps = Effect.gen(function*() {
     for (;;) {
-      const end = yield* observedSuperstep(run, superstep(run))
+      const end = yield* superstep(run)
       if (run.counts.isDue) yield* run.counts.tell(run.program.name)
       if (end !== undefined) return end
     }
@@ -576,13 +584,21 @@ const nestedSession: (
   }
 ) as (run: GraphRun, task: Task, call: NestedCall, namespace: string, origin: string) => Erased<Session | undefined>
 
+const nameLength = 12
+
+/** What was called, and with what: the name first. */
 const originOf = (program: Program, input: unknown): string => {
   const writes = inputWrites(program, input)
   const rows = Result.isSuccess(writes) ? encodeWrites(program, writes.success) : undefined
-  return rows !== undefined && Result.isSuccess(rows)
-    ? hash(program.name, canonical(rows.success))
-    : hash(program.name, "unstored")
+  const given = rows !== undefined && Result.isSuccess(rows) ? canonical(rows.success) : "unstored"
+  return hash(program.name).slice(0, nameLength) + hash(given)
 }
+
+/** Whether a graph stands where this call has brought it. What another version was called with may have other keys. */
+const isOf = ({ chain: { by }, origin }: Place, program: Program, now: string): boolean =>
+  by === undefined || by.graph === program.fingerprint
+    ? origin === now
+    : origin.slice(0, nameLength) === now.slice(0, nameLength)
 
 /** Only the keys that a graph takes as input are handed to it by the state around it. What it is called with is its own. */
 const pickInput = ({ input, key, program }: NestedCall): unknown => {
@@ -626,7 +642,7 @@ const nestedRun: (run: GraphRun, task: Task, call: NestedCall) => Erased<GraphRu
   }
   if (session !== undefined && session.isAtHead) {
     // A graph that is a node goes on where it stood, whatever its parent's state has become since.
-    if (call.key !== undefined && session.place.origin !== origin) {
+    if (call.key !== undefined && !isOf(session.place, call.program, origin)) {
       return yield* new ReplayMismatch({ node: task.node.name, called: call.program.name })
     }
     child.checkpoint = yield* Effect.fromResult(completeAt(call.program, session.place))

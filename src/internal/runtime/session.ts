@@ -17,7 +17,6 @@ import { type Checkpoint, readBack } from "../engine/checkpoint.ts"
 import { checkpointId, seedOf } from "../engine/ids.ts"
 import { checkpointKey, type Inside, placeKey } from "../engine/namespace.ts"
 import type { Program } from "../engine/program.ts"
-import { unreadAt } from "../engine/reading.ts"
 import { allRead, decodeCheckpoint, decodeTask } from "../engine/restored.ts"
 import {
   checkpointRow,
@@ -232,7 +231,7 @@ export const whole = (
 ): Effect.Effect<void, ReadError> =>
   Effect.suspend((): Effect.Effect<void, ReadError> => {
     const { gone, id, records, unread } = place
-    if (unread !== undefined) return Effect.fail(toError(thread, id)(unreadAt(unread)))
+    if (unread !== undefined) return Effect.fail(toError(thread, id)(unread))
     const all = new Set(gone)
     for (const record of records.values()) {
       if (record.status === "done") { for (const name of record.gone ?? []) all.add(name) }

@@ -34,15 +34,20 @@ const placeOf = (run: GraphRun): Attributes => ({
   "superstep.step": run.checkpoint.step + 1
 })
 
+/** The start of a graph, which hands the input on, is shown to nobody. */
+const isHidden = ({ node }: Task): boolean => node.body._tag === "Start"
+
 /** One superstep. */
 export const observedSuperstep = (
   run: GraphRun,
+  tasks: ReadonlyArray<Task>,
   effect: Erased<GraphExit | undefined>
-): Erased<GraphExit | undefined> => spanned("superstep.step", () => placeOf(run), (exit) => exit, effect)
+): Erased<GraphExit | undefined> =>
+  tasks.every(isHidden) ? effect : spanned("superstep.step", () => placeOf(run), (exit) => exit, effect)
 
 /** One task, with all its attempts. */
 export const observedTask = (run: GraphRun, task: Task, effect: Erased<Outcome>): Erased<Outcome> =>
-  spanned(
+  isHidden(task) ? effect : spanned(
     `superstep.task ${task.node.name}`,
     () => ({ ...placeOf(run), "superstep.node": task.node.name, "superstep.task": task.id }),
     (exit) =>

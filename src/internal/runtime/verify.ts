@@ -6,10 +6,10 @@ import { canonical } from "../canonical.ts"
 import { applyWrites, type TaskWrites } from "../engine/apply.ts"
 import type { Checkpoint } from "../engine/checkpoint.ts"
 import { checkpointId, seedOf } from "../engine/ids.ts"
-import { checkpointKey, nodeOf, readPlace, ROOT, segmentsOf } from "../engine/namespace.ts"
+import { checkpointKey, isRoot, nodeOf, readPlace, ROOT, segmentsOf } from "../engine/namespace.ts"
 import { INPUT_TASK, isInputTask, plan } from "../engine/plan.ts"
 import { INPUT_NODE, type Program } from "../engine/program.ts"
-import { byTask, dataOf, graphsIn, recordsAt, Walk } from "../engine/restored.ts"
+import { byTask, dataOf, graphsIn, isOfAnother, recordsAt, Walk } from "../engine/restored.ts"
 import {
   type CheckpointData,
   dataFor,
@@ -243,6 +243,8 @@ class Verifier {
   /** Whether its id is another than the one that derives from what led to it. */
   #misnamed(program: Program, row: CheckpointRow, before: Place): Omit<Divergence, "path" | "checkpoint"> | undefined {
     const rows = (this.#tasks.get(before.id!) ?? []).filter(({ status }) => status === "done")
+    // A result that another version has stored: the id derives from what this one made of it.
+    if (rows.some(isOfAnother)) return undefined
     const { inside } = metadataOf(row)
     const id = checkpointId({
       namespace: this.#namespace,
@@ -291,24 +293,33 @@ class Verifier {
   }
 }
 
-/** Where a branch, or a graph inside a task, stands at what is not there. */
-const missingHead = (checkpoints: Dump["checkpoints"], heads: Dump["heads"]): Divergence | undefined => {
+/** Where a branch, or a graph inside a task, stands at what is not there; or a branch stands nowhere. */
+const missingHead = ({ checkpoints, heads }: Dump): Divergence | undefined => {
   const known = new Set(checkpoints.map(({ namespace, row }) => checkpointKey(namespace, row.id)))
-  for (const { id, place } of heads) {
+  const branches = new Set<number>()
+  for (const { branch, id, place } of heads) {
+    if (place === "") branches.add(branch)
     const namespace = place === "" ? ROOT : readPlace(place)?.namespace
     if (namespace === undefined || known.has(checkpointKey(namespace, id))) continue
     return { path: segmentsOf(namespace), checkpoint: id, channel: undefined, detail: "it is missing" }
   }
-  return undefined
+  const lost = checkpoints.findLast(({ namespace, row }) => isRoot(namespace) && !branches.has(row.branch))
+  return lost && {
+    path: [],
+    checkpoint: lost.row.id,
+    channel: undefined,
+    detail: `nothing tells where branch ${lost.row.branch} stands`
+  }
 }
 
 /** Reads all of a thread, and folds anew what follows from results that are stored. */
 export const verify: (program: Program, thread: string) => Erased<Verification> = Effect.fnUntraced(
   function*(program: Program, thread: string) {
-    const { checkpoints, heads, tasks } = yield* dumped(thread)
+    const dump = yield* dumped(thread)
+    const { checkpoints, tasks } = dump
     const beside = Map.groupBy(tasks, ({ namespace }) => namespace)
     let refolded = 0
-    let divergence: Divergence | undefined = missingHead(checkpoints, heads)
+    let divergence: Divergence | undefined = missingHead(dump)
     for (const [namespace, all] of Map.groupBy(checkpoints, (one) => one.namespace)) {
       const rows = all.map(({ row }) => row)
       const verifier = new Verifier(thread, namespace, rows, (beside.get(namespace) ?? []).map(({ row }) => row))

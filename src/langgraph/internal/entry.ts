@@ -68,7 +68,7 @@ const Entry = Schema.Struct({
   })),
   removal: Schema.optional(Schema.Struct({
     checkpoints: Schema.Array(Schema.Struct({ namespace: Schema.String, id: Schema.String })),
-    heads: Schema.Array(Schema.Struct({ branch: Schema.Int, place: Schema.String })),
+    heads: Schema.Array(Schema.Struct({ branch: Schema.Int, place: Schema.String, id: Schema.String })),
     branch: Schema.Int,
     life: Schema.String
   }))

@@ -114,7 +114,7 @@ const removes: ReadonlyArray<Rows.Case> = [
       const checkpoints = [{ namespace: "", id: "a" }, { namespace: "", id: "b" }, { namespace: "n", id: "x" }]
       yield* Rows.remove("t", {
         checkpoints: [...checkpoints, { namespace: "n", id: "y" }],
-        heads: [{ branch: 1, place: "p" }]
+        heads: [{ branch: 1, place: "p", id: "y" }]
       })
       yield* same("the list", yield* Rows.list("t"), ["f", "c"])
       yield* same("the list inside", yield* Rows.list("t", "n"), [])
@@ -132,7 +132,7 @@ const removes: ReadonlyArray<Rows.Case> = [
       yield* filled("t")
       yield* Rows.remove("t", {
         checkpoints: [{ namespace: "n", id: "a" }, { namespace: "", id: "x" }, { namespace: "m", id: "b" }],
-        heads: [{ branch: 7, place: "p" }, { branch: 1, place: "q" }]
+        heads: [{ branch: 7, place: "p", id: "y" }, { branch: 1, place: "q", id: "y" }]
       })
       yield* same("the list", yield* Rows.list("t"), ["f", "c", "b", "a"])
       yield* same("the list inside", yield* Rows.list("t", "n"), ["y", "x"])
@@ -146,7 +146,7 @@ const removes: ReadonlyArray<Rows.Case> = [
       for (const id of ["c", "f"]) {
         const removal = {
           checkpoints: [{ namespace: "", id: "a" }, { namespace: "", id }],
-          heads: [{ branch: 1, place: "p" }]
+          heads: [{ branch: 1, place: "p", id: "y" }]
         }
         const refused = yield* failsWith(`the removal of "${id}"`, "ThreadConflict", Rows.remove("t", removal))
         yield* same("what was found", refused.found, id)
@@ -164,6 +164,20 @@ const removes: ReadonlyArray<Rows.Case> = [
       yield* same("what was found", refused.found, "f")
       yield* same("the list", yield* Rows.list("t"), ["f", "c", "b", "a"])
       yield* Rows.remove("t", { ...removal, branch: 2 })
+    })
+  ),
+  test.remove(
+    "nothing is removed where a head that was to go has moved on",
+    Effect.gen(function*() {
+      yield* filled("t")
+      const removal = {
+        checkpoints: [{ namespace: "n", id: "x" }],
+        heads: [{ branch: 1, place: "p", id: "x" }]
+      }
+      const refused = yield* failsWith("it", "ThreadConflict", Rows.remove("t", removal))
+      yield* same("what was found", refused.found, "y")
+      yield* same("the list inside", yield* Rows.list("t", "n"), ["y", "x"])
+      yield* same("the head inside", yield* Rows.headId("t", "p"), "y")
     })
   ),
   test.remove(
