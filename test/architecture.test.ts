@@ -101,7 +101,7 @@ const layers: ReadonlyArray<ReadonlyArray<string>> = [
   ],
   ["State", "Node", "Migration", "Policy", "Interrupt", "Running", "Command", "Send", "Checkpoint", "Event"],
   ["internal/engine/"],
-  ["Checkpointer", "Store", "NodeCache"],
+  ["Checkpointer", "Store", "NodeCache", "internal/store/"],
   ["internal/runtime/"],
   ["StateGraph", "Thread", "Entrypoint", "Task", "Pregel", "Diagram", "Analysis"],
   ["agent/", "deep/"]
