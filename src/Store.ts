@@ -307,8 +307,9 @@ export interface Options {
  * @category models
  * @since 0.1.0
  */
-export type Needs<O extends Options> = O extends { readonly semantic?: false | undefined } ? never
-  : EmbeddingModel.EmbeddingModel
+export type Needs<O extends Options> = "semantic" extends keyof O
+  ? O["semantic"] extends false | undefined ? never : EmbeddingModel.EmbeddingModel
+  : never
 
 // ---------------------------------------------------------------------------
 // Stores
