@@ -224,8 +224,8 @@ export interface StoreShape {
   /** Namespaces that hold an item. */
   readonly listNamespaces: (options?: ListOptions) => Effect.Effect<ReadonlyArray<Namespace>, Failure>
   /**
-   * Does all at once, or nothing; results come in the order of the operations. Reads see what was there before, whatever the batch
-   * writes; of several writes of one key the last stands.
+   * Does all writes at once, or none of them; results come in the order of the operations. Reads see none of the writes of the batch; of
+   * several writes of one key the last stands.
    */
   readonly batch: <const Operations extends ReadonlyArray<Operation>>(
     operations: Operations

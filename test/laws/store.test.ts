@@ -1,6 +1,6 @@
 /** Whatever is done to a store, in whatever order: it gives what a list of items that is searched from end to end gives. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Option, type Schema } from "effect"
+import { Effect, type Layer, Option, type Schema } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
 import * as Store from "superstep/Store"

@@ -17,9 +17,10 @@ const firstHalf = 0xD800
 const lowNames = ["a", "b", "c"]
 
 /** With `u`, a pair counts as one character. */
-const special = /[\0\u0001\u0002\uD7FF\p{Cs}]/u
-const specials = /[\0\u0001\u0002\uD7FF\p{Cs}]/gu
-const escapes = /\u0002([abc])|\uD7FF([\u4DFF-\u55FF])/g
+const unsafe = `[\\0${end}${low}${high}\\p{Cs}]`
+const special = new RegExp(unsafe, "u")
+const specials = new RegExp(unsafe, "gu")
+const escapes = new RegExp(`${low}([abc])|${high}([\\u4DFF-\\u55FF])`, "g")
 
 const escape = (char: string): string => {
   const code = char.charCodeAt(0)
