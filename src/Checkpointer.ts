@@ -277,10 +277,14 @@ const dumpOf = (kept: Kept): Dump => {
   return { checkpoints, tasks, heads: [...kept.heads.values()] }
 }
 
-const restored = ({ checkpoints, heads, tasks }: Dump, life: string): Kept => {
+/** The thread that was dumped, or why it is refused. */
+const restored = (thread: string, { checkpoints, heads, tasks }: Dump, life: string): Kept | CheckpointError => {
   const kept = begun(life)
   for (const { namespace, row } of checkpoints) putCheckpoint(kept, namespace, row)
-  for (const { namespace, row } of tasks) putTask(kept, namespace, row)
+  for (const { namespace, row } of tasks) {
+    if (!kept.checkpoints.has(keyOf(namespace, row.checkpoint))) return orphaned(thread, row)
+    putTask(kept, namespace, row)
+  }
   for (const { branch, id, owner, place } of heads) {
     kept.heads.set(keyOf(String(branch), place), { branch, place, id, owner })
   }
@@ -404,9 +408,8 @@ export const makeMemory: Effect.Effect<CheckpointerShape> = Effect.sync(() => {
           const branch = head?.branch ?? 1
           return Effect.fail(new ThreadConflict({ thread, branch, expected: undefined, found: head?.id }))
         }
-        const kept = restored(dump, life)
-        const orphan = dump.tasks.find(({ namespace, row }) => !kept.checkpoints.has(keyOf(namespace, row.checkpoint)))
-        if (orphan !== undefined) return Effect.fail(orphaned(thread, orphan.row))
+        const kept = restored(thread, dump, life)
+        if ("_tag" in kept) return Effect.fail(kept)
         threads.set(thread, kept)
         return Effect.void
       }),

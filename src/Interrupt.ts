@@ -108,6 +108,14 @@ export interface Asks<out Q> {
 }
 
 /**
+ * What asking this adds to the requirements of an effect.
+ *
+ * @category type extractors
+ * @since 0.1.0
+ */
+export type Asking<Q> = [Q] extends [never] ? never : Asks<Q>
+
+/**
  * An answer on its way to a request.
  *
  * @category models

@@ -11,6 +11,7 @@
 import * as Duration from "effect/Duration"
 import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
+import type * as Schema from "effect/Schema"
 
 /**
  * When a failed attempt is followed by another. `E` is what `while` can look at: all that the node can fail with, or more.
@@ -261,4 +262,6 @@ export interface Limits {
 export interface RunOptions extends Limits {
   /** What the random numbers of nodes derive from. */
   readonly seed?: string
+  /** What is said of the run: nodes see it, and its span. Tags are an entry of it like any other. */
+  readonly metadata?: Readonly<Record<string, Schema.Json>>
 }

@@ -7,6 +7,7 @@
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import type * as Schema from "effect/Schema"
 
 /**
  * The service of a running node. The engine provides it to every task.
@@ -27,6 +28,12 @@ export interface RunningShape {
   /** Where this graph stands in the graphs around it; empty at the root. */
   readonly path: ReadonlyArray<string>
   readonly thread: string | undefined
+  /** Names this run: random, and another one each time that a thread goes on. */
+  readonly run: string
+  /** What the caller says of the run. */
+  readonly metadata: Readonly<Record<string, Schema.Json>>
+  /** Why the run was asked to stop after this superstep, if it was. */
+  readonly drained: string | undefined
   /** Id of the checkpoint that this superstep started from, if the run is on a thread. */
   readonly checkpoint: string | undefined
   /** Supersteps left before the recursion limit, this one included. */

@@ -14,19 +14,18 @@ import type * as Stream from "effect/Stream"
 import type * as Channel from "./Channel.ts"
 import type * as Command from "./Command.ts"
 import type * as Event from "./Event.ts"
-import { ConcurrentCall, type EngineError, Steering } from "./GraphError.ts"
-import { output as outputOf } from "./internal/engine/checkpoint.ts"
+import type { EngineError, Steering } from "./GraphError.ts"
 import { lower, type Subgraph } from "./internal/engine/lower.ts"
 import type { Persistence, Program } from "./internal/engine/program.ts"
 import { type MachineView, view } from "./internal/engine/view.ts"
+import { callInside } from "./internal/runtime/call.ts"
 import { entry } from "./internal/runtime/entry.ts"
 import { graphOptions, keyOptions, telling, told } from "./internal/runtime/options.ts"
-import type { Attempt } from "./internal/runtime/task.ts"
-import type { AnyRequest, Asks, CanPause } from "./Interrupt.ts"
+import type { AnyRequest, Asking, Asks, CanPause } from "./Interrupt.ts"
 import type { Migration } from "./Migration.ts"
 import type * as Node from "./Node.ts"
 import type * as Policy from "./Policy.ts"
-import { Running } from "./Running.ts"
+import type { Running } from "./Running.ts"
 import type * as Send from "./Send.ts"
 import type * as State from "./State.ts"
 import * as Thread from "./Thread.ts"
@@ -476,7 +475,7 @@ export interface StateGraph<in out S extends State.Any, in out O, out E, out R, 
   readonly call: (input: State.Input<S>, options?: { readonly key?: string }) => Effect.Effect<
     State.Output<S>,
     Exclude<E, AnyParent> | SteeringOf<E> | EngineError | Q,
-    R | Running | Asks<Q>
+    R | Running | Asking<Q>
   >
   /** @internal */
   readonly "~program": Program
@@ -572,41 +571,6 @@ type GraphOf<S extends State.Any, O> = StateGraph<
 const subgraphOf = (body: unknown): Subgraph | undefined =>
   isStateGraph(body) ? { program: body["~program"], persistence: body["~persistence"] } : undefined
 
-/** Runs a graph inside the node that asks for it. */
-const callInside = (
-  program: Program,
-  persistence: Persistence,
-  input: unknown,
-  key: string | undefined
-): Effect.Effect<any, any, any> =>
-  Effect.flatMap(Running, (running) =>
-    Effect.withFiber((fiber) => {
-      const attempt = running as Attempt
-      const place = key === undefined ? attempt.nextCall(fiber.id) : `@${key}`
-      if (place === undefined) {
-        attempt.pad.failure ??= new ConcurrentCall({ kind: "graph", node: attempt.node, called: program.name })
-        return Effect.fail(attempt.pad.failure)
-      }
-      const call = () => attempt.nest({ program, persistence, input, key: place })
-      return Effect.flatMap(
-        key === undefined ? call() : attempt.keyed(key, program.name, call),
-        (exit): Effect.Effect<any, any> => {
-          switch (exit._tag) {
-            case "Done":
-              return Effect.succeed(outputOf(program, exit.checkpoint))
-            case "Parent":
-              return Effect.fail(new Steering({ commands: exit.commands }))
-            case "Stopped":
-              return Effect.fail(exit.error)
-            case "Paused":
-              attempt.pad.note(exit, key)
-              // Answers that are void, and nothing else: that is for the one who gave them.
-              return exit.asked.length === 0 ? attempt.halt : Effect.fail(exit.asked[0]!.request)
-          }
-        }
-      )
-    }))
-
 /**
  * Makes a graph from its nodes and the edges between them. Untyped callers get a thrown `Error` that names what is wrong.
  *
@@ -663,6 +627,6 @@ export const make = <S extends State.Any, O, const F extends FlowOf<S, O>>(
     ...entry(program),
     thread: (id: string) => Thread.make(program, id),
     call: (input: unknown, called?: unknown) =>
-      telling(() => told(keyOptions, called), ({ key }) => callInside(program, persistence, input, key))
+      telling(() => told(keyOptions, called), ({ key }) => callInside({ program, persistence }, input, key))
   }) as any
 }

@@ -84,7 +84,7 @@ import type * as State from "./State.ts"
 export interface RunOptions extends Policy.Limits {
   /** When a superstep is durable: before the next begins (the default), soon, or when the run ends. */
   readonly durability?: Durability
-  /** Kept with every checkpoint of the run. */
+  /** Kept with every checkpoint of the run; nodes see it, and its span. Tags are an entry of it like any other. */
   readonly metadata?: Readonly<Record<string, Schema.Json>>
   /** The checkpoint to start from; the head by default. Anything but a head opens a branch. */
   readonly checkpoint?: string

@@ -398,7 +398,6 @@ const commit = Effect.fnUntraced(
   }
 )
 
-/** One statement each for checkpoints, tasks and heads: the lock of the thread makes them of the same instant. */
 const dump = (connection: Connection, texts: Texts, thread: string): Effect.Effect<Option.Option<Dump>, SqlError> => {
   const at = toColumn(thread)
   return Effect.map(

@@ -2,8 +2,14 @@
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { assert, it } from "@effect/vitest"
 import { Effect, FileSystem, Stream } from "effect"
-import { Checkpointer, Interrupt } from "superstep"
+import { type Checkpoint, Checkpointer, Interrupt } from "superstep"
 import * as SqlCheckpointer from "superstep/sql/SqlCheckpointer"
+
+/** Calls the engine as somebody would who has no types. */
+export const untyped = (value: unknown) => value as never
+
+/** What a history gives. */
+export type Snapshots = ReadonlyArray<Checkpoint.Snapshot<unknown>>
 
 /** The requests of a run that has to pause. */
 export const paused = <A, E extends { readonly _tag: string }, R>(

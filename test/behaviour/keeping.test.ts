@@ -177,10 +177,6 @@ behaves(
     })
 )
 
-// ---------------------------------------------------------------------------
-// Lists
-// ---------------------------------------------------------------------------
-
 behaves(
   "a run that would begin a branch at a checkpoint that a pruning removes fails, or the pruning leaves it",
   () =>
@@ -221,6 +217,10 @@ behaves(
       }
     })
 )
+
+// ---------------------------------------------------------------------------
+// Lists
+// ---------------------------------------------------------------------------
 
 behaves(
   "threads are listed as they began, with where they stand, by metadata, page by page",

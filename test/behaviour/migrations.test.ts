@@ -318,7 +318,7 @@ behaves(
         const [value, text] of [
           [() => {
             throw new Error("oh")
-          }, "its migration throws: Error: oh"],
+          }, "the `value` of the migration of \"n\" from LastValue throws: Error: oh"],
           [Number, "what its migration makes of it does not fit"]
         ] as const
       ) {
@@ -754,6 +754,51 @@ behaves("L18 what waits for the finish is converted, and goes on waiting", () =>
     assert.deepStrictEqual(yield* after.continue(), { end: 5 })
   }))
 
+behaves("L18 between equal forms a conversion is told by the new name of its key", () =>
+  Effect.gen(function*() {
+    const number = Channel.lastValue(Schema.Int, { initial: () => 0 })
+    const convert = Migration.convert("euros", { from: Schema.Int, value: (n) => n * 100 })
+    const migrations = [convert, Migration.rename("euros", "cents")]
+    const before = version({ channels: { euros: number } })
+    const after = version({ channels: { cents: number }, options: { migrations } })
+    // The old name may be that of another key now.
+    const later = version({ channels: { cents: number, euros: number }, options: { migrations } })
+    yield* halfway(before, { euros: 5 })
+    assert.deepStrictEqual(yield* after.thread("t").continue(), { cents: 500 })
+    assert.deepStrictEqual(yield* later.thread("t").invoke({ euros: 7 }), { cents: 500, euros: 7 })
+    assert.deepStrictEqual(
+      (yield* version({ channels: { cents: number, euros: number, more: number }, options: { migrations } })
+        .thread("t").state()).values,
+      { cents: 500, euros: 7, more: 0 }
+    )
+  }))
+
+behaves("L18 a reducer that was rewritten goes through the later migrations of its key", () =>
+  Effect.gen(function*() {
+    const loose = Channel.append(Schema.NullOr(Schema.String))
+    const bodies = { first: () => ({ log: ["first"] }), last: () => ({ log: ["last"] }) }
+    const migrations = [Migration.accept("log", { from: delta })]
+    const versions = [
+      version({ channels: { log: Channel.append(Schema.String) }, bodies }),
+      version({ channels: { log: delta }, bodies }),
+      version({ channels: { log: loose }, bodies, options: { migrations } })
+    ]
+    yield* halfway(versions[0]!, { log: ["in"] })
+    assert.deepStrictEqual((yield* versions[2]!.thread("t").state()).values, { log: ["in", "first"] })
+    yield* versions[1]!.thread("t").continue()
+    const history = yield* versions[2]!.thread("t").history()
+    assert.deepStrictEqual(history.map(({ values }) => values["log"]), [
+      ["in", "first", "last"],
+      ["in", "first"],
+      ["in"],
+      []
+    ])
+    const open = version({ channels: { log: loose }, bodies })
+    assert.deepStrictEqual(differencesOf(yield* Effect.flip(open.thread("t").state())), [
+      { kind: "SchemaChanged", name: "log" }
+    ])
+  }))
+
 // ---------------------------------------------------------------------------
 // What is wrong with a declaration
 // ---------------------------------------------------------------------------
@@ -775,7 +820,7 @@ describe("L18 a declaration that cannot be right is refused when the graph is ma
     [
       "what looks the same, accepted",
       Migration.accept("n", { from: number }),
-      "\"n\" is accepted from what has the same stored form"
+      "\"n\" is accepted from what has the same stored form: give the key another name, and rename it"
     ],
     [
       "what merges writes otherwise, accepted",
@@ -792,11 +837,22 @@ describe("L18 a declaration that cannot be right is refused when the graph is ma
       Migration.convert("n", { from: Schema.Int, value: (n) => n * 100 }),
       "\"n\" is converted from what has the same stored form: give the key another name, and rename it"
     ],
+    [
+      "a converted key that is untracked",
+      Migration.convert("u", { from: number, value: (n) => n }),
+      "\"u\" is converted, and is untracked: drop it"
+    ],
+    [
+      "what is never stored, renamed",
+      Migration.rename("n", "u"),
+      "\"n\" is said to be renamed, and is a key of the state"
+    ],
     ["a dropped node that is there", Migration.dropNode("first"), "node \"first\" is said to be dropped, and is there"]
   ]
   for (const [name, migration, text] of cases) {
     it(name, () => {
-      const make = () => version({ channels: { n: number }, options: { migrations: [migration] } })
+      const channels = { n: number, u: Channel.untracked<number>() }
+      const make = () => version({ channels, options: { migrations: [migration] } })
       assert.throws(make, `graph "app": ${text}`)
     })
   }

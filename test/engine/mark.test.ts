@@ -20,6 +20,15 @@ const tree = (order: "as it is" | "turned"): Schema.Codec<Tree> => {
   return whole
 }
 
+const leaf = (name: string): Channel.AnySchema => Schema.Struct({ [name]: Schema.Int }) as unknown as Channel.AnySchema
+const either = (one: string, other: string): Channel.AnySchema =>
+  Schema.Union([Schema.suspend(() => leaf(one)), Schema.suspend(() => leaf(other))])
+const twice = (which: "same" | "other"): Channel.AnySchema => {
+  const [one, other] = [leaf("n"), leaf("n")]
+  const second = which === "same" ? one : other
+  return Schema.Tuple([Schema.suspend(() => one), Schema.suspend(() => second)])
+}
+
 describe("forms that are stored alike have one mark", () => {
   const pairs: ReadonlyArray<readonly [string, Channel.AnySchema, Channel.AnySchema]> = [
     [
@@ -29,6 +38,9 @@ describe("forms that are stored alike have one mark", () => {
     ],
     ["the order of members", Schema.Union([Schema.Int, Schema.String]), Schema.Union([Schema.String, Schema.Int])],
     ["what holds itself, said in another order", tree("as it is"), tree("turned")],
+    ["an enum, and its values", Schema.Enum({ A: "a", B: "b" }), Schema.Literals(["b", "a"])],
+    ["suspended members in another order", either("a", "b"), either("b", "a")],
+    ["what is suspended twice, once or as another", twice("same"), twice("other")],
     ["names and notes", Schema.String.annotate({ title: "Name" }), Schema.String],
     ["checks", Schema.String.check(Schema.isMaxLength(3)), Schema.String]
   ]
@@ -44,6 +56,13 @@ describe("forms that are not stored alike have two", () => {
     ["an optional key", Schema.Struct({ a: Schema.Int }), Schema.Struct({ a: Schema.optionalKey(Schema.Int) })],
     ["the order of a tuple", Schema.Tuple([Schema.Int, Schema.String]), Schema.Tuple([Schema.String, Schema.Int])],
     ["what holds itself, and what holds something else", same, list(() => inner)],
+    ["suspended members that differ inside", either("a", "b"), either("a", "c")],
+    ["enums of other values", Schema.Enum({ A: 1, B: 2 }), Schema.Enum({ A: 1, B: 3 })],
+    [
+      "records beside an enum",
+      Schema.Struct({ e: Schema.Enum({ A: "a" }), cents: Schema.Int }),
+      Schema.Struct({ e: Schema.Enum({ A: "a" }), euros: Schema.Int })
+    ],
     ["a key and a value", Schema.Struct({ a: Schema.Literal("b") }), Schema.Struct({ b: Schema.Literal("a") })],
     ["a text and a number of the same digits", Schema.Literal("1"), Schema.Literal(1)]
   ]
@@ -72,10 +91,20 @@ it("schemas that hold each other are each looked at once", () => {
   assert.notStrictEqual(of(schemas[0]!), of(schemas[1]!))
 })
 
+it("unions inside unions, and parts that are met again, are each looked at once", () => {
+  let deep: Channel.AnySchema = Schema.Int
+  for (let n = 0; n < 200; n++) {
+    deep = Schema.Union([Schema.Struct({ a: deep, b: deep }), Schema.Null]) as unknown as Channel.AnySchema
+  }
+  // By repeated looking it would take longer than the world is old.
+  assert.match(of(deep), /^LastValue [0-9a-f]{12}$/)
+})
+
 it("what makes new parts for ever has a mark", () => {
   const endless = (depth: number): Channel.AnySchema =>
     Schema.Struct({ [`k${depth}`]: Schema.optionalKey(Schema.suspend(() => endless(depth + 1))) })
-  assert.match(of(endless(0)), /^LastValue /)
+  const marks = [of(endless(0)), of(endless(1)), of(Schema.Struct({}))]
+  assert.strictEqual(new Set(marks).size, marks.length)
 })
 
 it("a mark says the kind of its rule, and which are read as each other", () => {

@@ -4,36 +4,22 @@
  * defect that names the fault.
  */
 import * as Option from "effect/Option"
-import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Channel from "../../Channel.ts"
 import { END, START } from "../../Command.ts"
-import type { Migration } from "../../Migration.ts"
 import * as Node from "../../Node.ts"
-import type * as Policy from "../../Policy.ts"
 import * as State from "../../State.ts"
-import { taking } from "../fit.ts"
 import { listOf } from "../list.ts"
-import { isPromise, promised } from "../promise.ts"
+import { assemble, Channels, checkInitial, checkName, type GraphOptions, isReserved, wrong } from "./assemble.ts"
 import { channelCodec, recordCodec, schemaCodec, tasksCodec } from "./codecs.ts"
-import { hash } from "./hash.ts"
-import { markOf } from "./mark.ts"
-import { changesOf } from "./migrations.ts"
-import { separators } from "./namespace.ts"
 import {
   type Body,
   branch,
   byName,
-  type Change,
-  type ChannelProgram,
   type Codec,
   INPUT,
-  type Input,
-  INPUT_NODE,
-  isMachineChannel,
   type Join,
   joinChannel,
-  type Limits,
   type NodeProgram,
   type Persistence,
   type Program,
@@ -64,85 +50,13 @@ export interface Flow {
   readonly edges?: Readonly<Record<string, To>>
 }
 
-export interface GraphOptions {
-  readonly version: string | undefined
-  readonly migrations: ReadonlyArray<Migration>
-  /** How long the state of the graph lives when it runs inside another. */
-  readonly persistence: Persistence
-  readonly limits: Limits
-  readonly retry: ReadonlyArray<Policy.Retry>
-  readonly timeout: Policy.Timeout | undefined
-}
-
 export interface Subgraph {
   readonly program: Program
   readonly persistence: Persistence
 }
 
-const wrong = (graph: string, what: string): never => {
-  throw new Error(`graph "${graph}": ${what}`)
-}
-
-const isReserved = (key: string): boolean => isMachineChannel(key) || key === INPUT_NODE || key === END
-
-const maxNameLength = 512
-
-/** Names become parts of task ids and namespaces, where some characters separate. */
-const checkName = (graph: string, name: string): void => {
-  if (name === START || name === END || name === INPUT_NODE) wrong(graph, `node name "${name}" is reserved`)
-  if (name === "") wrong(graph, "a node needs a name")
-  if (name.length > maxNameLength) wrong(graph, `a name of a node has at most ${maxNameLength} characters`)
-  const separator = separators.find((one) => name.includes(one))
-  if (separator !== undefined) {
-    wrong(graph, `node name "${name}" contains "${separator}", which is reserved, as ${separators.join(" ")} are`)
-  }
-}
-
-/** What is stored of an input has to tell it from others: what is never stored does not. */
-const checkCache = (graph: string, channels: Channels, { cache, name, read }: NodeProgram): void => {
-  if (cache === undefined || cache.key !== undefined) return
-  const reads = read._tag === "Value" ? [read.channel] : read.channels
-  const untracked = reads.map((c) => channels.list[c]!).find(({ rule }) => rule._tag === "UntrackedValue")
-  if (untracked !== undefined) {
-    wrong(graph, `node "${name}" has a cache and reads "${untracked.name}", which is untracked: give the cache a key`)
-  }
-}
-
-// ---------------------------------------------------------------------------
-// Channels
-// ---------------------------------------------------------------------------
-
 const nullChannel = Channel.ephemeral(Schema.Null, { guard: false })
 const deferredChannel = Channel.lastValueAfterFinish(Schema.Null)
-const anyChannel = Channel.lastValue(Schema.Unknown)
-
-/** Collects channels and hands out their numbers. */
-class Channels {
-  readonly list: Array<ChannelProgram> = []
-  readonly numbers = new Map<string, number>()
-  add(name: string, rule: Channel.Rule, codec: Codec, state?: Channel.Any): number {
-    this.list.push({ name, rule, codec, isState: state !== undefined, value: state?.value, update: state?.update })
-    this.numbers.set(name, this.list.length - 1)
-    return this.list.length - 1
-  }
-}
-
-/** What a channel starts with has to be a value that it may hold. */
-const checkInitial = (graph: string, key: string, { rule, value }: Channel.Any): void => {
-  let cell: Channel.Cell
-  try {
-    cell = Channel.empty(rule)
-  } catch (cause) {
-    return wrong(graph, `the initial value of "${key}" throws: ${String(cause)}`)
-  }
-  if (Option.isSome(cell) && isPromise(cell.value)) {
-    return wrong(graph, promised(`the initial value of "${key}"`, cell.value, "it is a value").message)
-  }
-  const fit = Option.isSome(cell) ? taking(value, cell.value) : undefined
-  if (fit !== undefined && Result.isFailure(fit)) {
-    wrong(graph, `the initial value of "${key}" does not fit its schema: ${fit.failure}`)
-  }
-}
 
 interface Barrier {
   readonly names: Array<string>
@@ -419,6 +333,7 @@ export const lower = (description: Description): Program => {
     keys.map((key) => channels.numbers.get(key)!)
   return assemble({
     name,
+    kind: "graph",
     version: options.version,
     migrations: options.migrations,
     channels,
@@ -430,192 +345,6 @@ export const lower = (description: Description): Program => {
     input: { _tag: "Start", channel: input, keys: numbersOf(state.input) },
     required,
     output: { _tag: "Record", channels: numbersOf(state.output) },
-    limits: options.limits
-  })
-}
-
-/** What `assemble` computes the rest of a program from. */
-export interface Parts {
-  readonly name: string
-  readonly version: string | undefined
-  readonly migrations: ReadonlyArray<Migration>
-  readonly channels: Channels
-  readonly nodes: ReadonlyArray<NodeProgram>
-  readonly nodeNumber: ReadonlyMap<string, number>
-  readonly tasks: number
-  readonly joins: ReadonlyArray<Join>
-  readonly state: ReadonlyArray<number>
-  readonly input: Input
-  readonly required: ReadonlyArray<string>
-  readonly output: Read
-  readonly limits: Limits
-}
-
-/** Where a node may lead next, as far as it is declared. */
-const nextOf = ({ destinations, writers }: NodeProgram): ReadonlyArray<string> => [
-  ...destinations,
-  ...writers.flatMap((writer) =>
-    writer._tag === "Route" ? writer.targets : writer._tag === "Wake" || writer._tag === "Join" ? [writer.node] : []
-  )
-]
-
-/** The channels of joins that some node from here on arrives at. */
-const joinsAfter = (parts: Parts, from: string, joins: ReadonlyArray<Join>): ReadonlySet<number> => {
-  const reached = new Set([from])
-  // A set is iterated with what is added meanwhile.
-  for (const name of reached) {
-    const node = parts.nodes[parts.nodeNumber.get(name) ?? -1]
-    if (node !== undefined) { for (const next of nextOf(node)) reached.add(next) }
-  }
-  return new Set(joins.filter(({ names }) => names.some((name) => reached.has(name))).map(({ channel }) => channel))
-}
-
-/** The migrations of a graph. Throws what is wrong with them. */
-const migrationsOf = ({ channels, migrations, name, nodeNumber }: Parts): ReadonlyArray<Change> =>
-  Result.getOrElse(
-    changesOf({
-      migrations,
-      keys: channels.list.filter(({ isState }) => isState),
-      channel: (key) => channels.list[channels.numbers.get(key) ?? -1],
-      hasNode: (node) => nodeNumber.has(node)
-    }),
-    (what) => wrong(name, what)
-  )
-
-const assemble = (parts: Parts): Program => {
-  const { channels, joins, nodes, ...rest } = parts
-  const wakes: Array<Array<number>> = channels.list.map(() => [])
-  for (const node of nodes) {
-    checkCache(rest.name, channels, node)
-    for (const c of node.triggers) wakes[c]!.push(node.number)
-  }
-  const askedBy: Array<ReadonlyArray<number>> = [...wakes]
-  for (const { number, read, triggers } of nodes) {
-    if (read._tag === "Value" && !triggers.includes(read.channel)) {
-      askedBy[read.channel] = [...askedBy[read.channel]!, number].sort((a, b) => a - b)
-    }
-  }
-  for (const name of [...rest.limits.before, ...rest.limits.after]) {
-    if (name !== "*" && !rest.nodeNumber.has(name)) wrong(rest.name, `breakpoint at "${name}", which is no node`)
-  }
-  const idle = joins.filter(({ release }) => release === "idle")
-  let fingerprint: string | undefined
-  return {
-    ...rest,
-    migrations: migrationsOf(parts),
-    joins,
-    nodes,
-    channels: channels.list,
-    channelNumber: channels.numbers,
-    wakes,
-    askedBy,
-    finishing: channels.list.flatMap(({ rule }, number) =>
-      rule._tag === "LastValueAfterFinish" || rule._tag === "NamedBarrierAfterFinish" ? [number] : []
-    ),
-    idle: idle.map(({ channel }) => channel),
-    idleAfter: new Map(idle.map(({ channel, node }) => [channel, joinsAfter(parts, node, idle)])),
-    get fingerprint() {
-      return fingerprint ??= hash(rest.name, rest.version ?? "", JSON.stringify(shapeOf(channels.list, nodes)))
-    }
-  }
-}
-
-const shapeOf = (channels: ReadonlyArray<ChannelProgram>, nodes: ReadonlyArray<NodeProgram>) => [
-  channels.map((channel) => [
-    channel.name,
-    channel.rule._tag,
-    channel.isState && channel.rule._tag !== "UntrackedValue" ? markOf(channel) : ""
-  ]),
-  nodes.map((node) => [node.name, node.triggers])
-]
-
-// ---------------------------------------------------------------------------
-// The lower-level API
-// ---------------------------------------------------------------------------
-
-/** A node of `Pregel.make`, with its types erased. */
-export interface PregelNode {
-  readonly subscribe: ReadonlyArray<string>
-  readonly read: string | ReadonlyArray<string>
-  readonly run: (input: unknown) => unknown
-  readonly write: ReadonlyArray<{ readonly channel: string; readonly map: (result: unknown) => unknown }>
-  readonly retry: ReadonlyArray<Policy.Retry>
-  readonly timeout: Policy.Timeout | undefined
-  readonly cache: Policy.Cache | undefined
-}
-
-export interface PregelDescription {
-  readonly name: string
-  readonly channels: State.Fields
-  readonly nodes: Readonly<Record<string, PregelNode>>
-  readonly input: string | ReadonlyArray<string>
-  readonly output: string | ReadonlyArray<string>
-  readonly options: GraphOptions
-}
-
-/** Assembles a program from channels and nodes that are wired by hand. */
-export const lowerPregel = (description: PregelDescription): Program => {
-  const { name, options } = description
-  const channels = new Channels()
-  for (const key of Object.keys(description.channels)) {
-    if (isReserved(key)) wrong(name, `channel "${key}" is reserved`)
-    const channel = description.channels[key]!
-    checkInitial(name, key, channel)
-    channels.add(key, channel.rule, channelCodec(channel), channel)
-  }
-  const all = channels.list.map((_, number) => number)
-  const tasks = channels.add(TASKS, { _tag: "Topic", accumulate: false, unique: false }, tasksCodec(() => undefined))
-  const number = (key: string, what: string): number =>
-    channels.numbers.get(key) ?? wrong(name, `${what} names channel "${key}", which there is not`)
-  const readOf = (what: string | ReadonlyArray<string>, who: string): Read =>
-    typeof what === "string"
-      ? { _tag: "Value", channel: number(what, who) }
-      : { _tag: "Record", channels: what.map((key) => number(key, who)) }
-  const nodes: Array<NodeProgram> = []
-  const nodeNumber = new Map<string, number>()
-  for (const key of Object.keys(description.nodes).sort()) {
-    checkName(name, key)
-    const node = description.nodes[key]!
-    nodeNumber.set(key, nodes.length)
-    nodes.push({
-      name: key,
-      number: nodes.length,
-      triggers: node.subscribe.map((channel) => number(channel, `node "${key}"`)),
-      read: readOf(node.read, `node "${key}"`),
-      writers: node.write.map(({ channel, map }) => ({
-        _tag: "Channel",
-        channel: number(channel, `node "${key}"`),
-        map
-      })),
-      isRouted: false,
-      body: { _tag: "Run", run: node.run },
-      input: channelCodec(anyChannel),
-      defer: false,
-      retry: node.retry.length > 0 ? node.retry : options.retry,
-      timeout: node.timeout ?? options.timeout,
-      cache: node.cache,
-      onError: undefined,
-      destinations: []
-    })
-  }
-  const input = readOf(description.input, "the input")
-  const inputs = input._tag === "Value" ? [input.channel] : input.channels
-  if (!nodes.some((node) => node.triggers.some((c) => inputs.includes(c)))) {
-    wrong(name, "no node subscribes to an input channel, so that nothing would ever run")
-  }
-  return assemble({
-    name,
-    version: options.version,
-    migrations: options.migrations,
-    channels,
-    nodes,
-    nodeNumber,
-    tasks,
-    joins: [],
-    state: all,
-    input,
-    required: [],
-    output: readOf(description.output, "the output"),
     limits: options.limits
   })
 }

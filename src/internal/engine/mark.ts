@@ -23,79 +23,116 @@ const oddNumbers = ["NaN", "Infinity", "-Infinity"].map(literal)
 const membersOf = (ast: SchemaAST.AST): ReadonlyArray<SchemaAST.AST> =>
   ast._tag === "Union" ? ast.types.flatMap(membersOf) : [ast]
 
-const inOrder = <A>(list: ReadonlyArray<A>, text: (one: A) => string): ReadonlyArray<A> =>
-  list.map((one) => [text(one), one] as const).sort(([a], [b]) => a < b ? -1 : a > b ? 1 : 0).map(([, one]) => one)
+const literalsOf = ({ enums }: SchemaAST.Enum): ReadonlyArray<string> => enums.map(([, value]) => literal(value))
 
-type IndexSignature = SchemaAST.Objects["indexSignatures"][number]
+const unionOf = (texts: ReadonlyArray<string>): string => {
+  const members = new Set(texts)
+  // What JSON has no number for.
+  if (members.has("Number")) { for (const odd of oddNumbers) members.delete(odd) }
+  return members.size === 1 ? [...members][0]! : listed(["union", ...[...members].sort()])
+}
 
-/** What a suspended schema stands for, as a text. */
-type Suspended = (ast: SchemaAST.Suspend) => string
+/** Longer texts are named by their hash: parts that are met again and again would make them longer than any text can be. */
+const maxText = 256
 
-/** The shape of a stored form as a text. Its parts are gone through in an order that does not depend on how they were said. */
-const shapeOf = (ast: SchemaAST.AST, suspended: Suspended): string => {
-  const told = (suspended: Suspended) => (one: SchemaAST.AST) => shapeOf(one, suspended) + (isOptional(one) ? "?" : "")
-  const signature = (part: (one: SchemaAST.AST) => string) => ({ parameter, type }: IndexSignature) =>
-    `[${part(parameter)}]${part(type)}`
-  const [part, flat] = [told(suspended), told(({ _tag }) => _tag)]
-  switch (ast._tag) {
-    case "Literal":
-      return literal(ast.literal)
-    case "TemplateLiteral":
-      return listed(["template", ...ast.parts.map(part)])
-    case "Arrays":
-      return listed(["list", ...ast.elements.map(part), "*", ...ast.rest.map(part)])
-    case "Objects":
-      return listed([
-        "record",
-        ...inOrder(ast.propertySignatures, ({ name }) => String(name))
-          .map(({ name, type }) => JSON.stringify(String(name)) + part(type)),
-        ...inOrder(ast.indexSignatures, signature(flat)).map(signature(part))
-      ])
-    case "Enum":
-    case "Union": {
-      const members = new Set(
-        inOrder(membersOf(ast), flat).flatMap((member) =>
-          member._tag === "Enum" ? member.enums.map(([, value]) => literal(value)) : [part(member)]
-        )
-      )
-      // What JSON has no number for.
-      if (members.has("Number")) { for (const odd of oddNumbers) members.delete(odd) }
-      return members.size === 1 ? [...members][0]! : listed(["union", ...[...members].sort()])
+const shortened = (text: string): string => text.length > maxText ? `~${hash(text)}` : text
+
+/** The shapes of stored forms as texts, where `suspended` says what a suspended schema stands for. */
+class Shapes {
+  readonly #suspended: (ast: SchemaAST.Suspend) => string
+  readonly #texts = new Map<SchemaAST.AST, string>()
+
+  constructor(suspended: (ast: SchemaAST.Suspend) => string) {
+    this.#suspended = suspended
+  }
+
+  of(ast: SchemaAST.AST): string {
+    let text = this.#texts.get(ast)
+    if (text === undefined) this.#texts.set(ast, text = shortened(this.#make(ast)))
+    return text
+  }
+
+  #part = (ast: SchemaAST.AST): string => this.of(ast) + (isOptional(ast) ? "?" : "")
+
+  #make(ast: SchemaAST.AST): string {
+    const part = this.#part
+    switch (ast._tag) {
+      case "Literal":
+        return literal(ast.literal)
+      case "TemplateLiteral":
+        return listed(["template", ...ast.parts.map(part)])
+      case "Arrays":
+        return listed(["list", ...ast.elements.map(part), "*", ...ast.rest.map(part)])
+      case "Objects":
+        return listed([
+          "record",
+          ...ast.propertySignatures.map(({ name, type }) => JSON.stringify(String(name)) + part(type)).sort(),
+          ...ast.indexSignatures.map(({ parameter, type }) => `[${part(parameter)}]${part(type)}`).sort()
+        ])
+      case "Enum":
+        return unionOf(literalsOf(ast))
+      case "Union":
+        return unionOf(membersOf(ast).flatMap((one) => one._tag === "Enum" ? literalsOf(one) : [part(one)]))
+      case "Suspend":
+        return this.#suspended(ast)
+      default:
+        return ast._tag
     }
-    case "Suspend":
-      return suspended(ast)
-    default:
-      return ast._tag
   }
 }
 
-/** The shape of a whole stored form: what stands for itself, or is met again, is named by a number. */
+/** What suspended schemas stand for, as far as they are looked into. */
+const suspendedIn = (ast: SchemaAST.AST): ReadonlyMap<SchemaAST.Suspend, SchemaAST.AST> => {
+  const meant = new Map<SchemaAST.Suspend, SchemaAST.AST>()
+  const waiting: Array<SchemaAST.AST> = [ast]
+  const shapes = new Shapes((one) => {
+    if (!meant.has(one) && meant.size < maxSuspended) {
+      const own = one.thunk()
+      meant.set(one, own)
+      waiting.push(own)
+    }
+    return one._tag
+  })
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) shapes.of(next)
+  return meant
+}
+
+/**
+ * The shape of a whole stored form. Suspended schemas are told apart by what they look like, first from outside, then with those inside them told apart,
+ * and so on until no more of them differ: so neither order nor identity counts.
+ */
 const wholeShape = (ast: SchemaAST.AST): string => {
-  const numbers = new Map<SchemaAST.AST, number>()
-  const suspended: Suspended = ({ _tag, thunk }) => {
-    const meant = thunk()
-    const known = numbers.get(meant)
-    if (known !== undefined) return `#${known}`
-    if (numbers.size === maxSuspended) return _tag
-    numbers.set(meant, numbers.size)
-    return `#${numbers.size - 1}=${shapeOf(meant, suspended)}`
+  const meant = suspendedIn(ast)
+  let names: ReadonlyMap<SchemaAST.Suspend, string> = new Map()
+  const seen = () => new Shapes((one) => names.get(one) ?? one._tag)
+  for (let known = 0;;) {
+    const shapes = seen()
+    const next = new Map([...meant].map(([one, own]) => [one, hash(shapes.of(own))] as const))
+    const count = new Set(next.values()).size
+    if (count === known) return seen().of(ast)
+    names = next
+    known = count
   }
-  return shapeOf(ast, suspended)
 }
 
 const shapes = new WeakMap<Channel.AnySchema, string>()
+
+/** The stored form of a schema; none if it has none. */
+const encodedOf = (schema: Channel.AnySchema): SchemaAST.AST | undefined => {
+  try {
+    return Schema.toEncoded(Schema.toCodecJson(schema)).ast
+  } catch {
+    return undefined
+  }
+}
 
 /** The shape of the stored form of a schema's values. A schema without one stores nothing. */
 const shape = (schema: Channel.AnySchema | undefined): string => {
   if (schema === undefined) return ""
   let text = shapes.get(schema)
   if (text === undefined) {
-    try {
-      text = wholeShape(Schema.toEncoded(Schema.toCodecJson(schema)).ast)
-    } catch {
-      text = ""
-    }
-    shapes.set(schema, text)
+    const ast = encodedOf(schema)
+    shapes.set(schema, text = ast === undefined ? "" : wholeShape(ast))
   }
   return text
 }

@@ -2,16 +2,17 @@
 import * as Result from "effect/Result"
 import * as Channel from "../../Channel.ts"
 import type { Migration } from "../../Migration.ts"
+import { isPromise } from "../promise.ts"
 import type { Finishing } from "../rule.ts"
 import { channelCodec } from "./codecs.ts"
 import { keepsLast } from "./fold.ts"
-import { isSameKind, markOf } from "./mark.ts"
+import { isReadable, isSameKind, kindOf, markOf } from "./mark.ts"
 import type { Change, ChannelProgram, Conversion } from "./program.ts"
 
 /** What of a graph its migrations lead to. */
 export interface Present {
   readonly migrations: ReadonlyArray<Migration>
-  /** The keys of the state. */
+  /** The keys of the state that are stored. */
   readonly keys: ReadonlyArray<ChannelProgram>
   /** By name: all channels, those of the machine among them. */
   readonly channel: (name: string) => ChannelProgram | undefined
@@ -28,29 +29,24 @@ const channelThen = (key: string, from: Channel.Any): ChannelProgram => ({
   update: from.update
 })
 
-/** The name that a key has after the changes that follow; none if it is dropped. */
-const lastName = (key: string, later: ReadonlyArray<Migration>): string | undefined => {
-  let name = key
-  for (const one of later) {
-    if (one._tag === "Drop" && one.key === name) return undefined
-    if (one._tag === "Rename" && one.from === name) name = one.to
-  }
-  return name
+/** What a key became: its name, and the form that came next, as the next change starts from it or as it is. */
+interface Became {
+  /** None if it was dropped. */
+  readonly name: string | undefined
+  readonly next: ChannelProgram | undefined
 }
 
-/** What a key became next: as the next change starts from it, or as it is; none if it was dropped, or is not there. */
-const nextOf = (
-  { channel }: Present,
-  key: string,
-  later: ReadonlyArray<Migration>
-): ChannelProgram | undefined => {
+const became = ({ channel }: Present, key: string, later: ReadonlyArray<Migration>): Became => {
   let name = key
+  let next: ChannelProgram | undefined
   for (const one of later) {
-    if (one._tag === "Drop" && one.key === name) return undefined
+    if (one._tag === "Drop" && one.key === name) return { name: undefined, next }
     if (one._tag === "Rename" && one.from === name) name = one.to
-    else if ((one._tag === "Accept" || one._tag === "Convert") && one.key === name) return channelThen(name, one.from)
+    else if ((one._tag === "Accept" || one._tag === "Convert") && one.key === name) {
+      next ??= channelThen(name, one.from)
+    }
   }
-  return channel(name)
+  return { name, next: next ?? channel(name) }
 }
 
 /** The key that is renamed to what another one is renamed to already. */
@@ -64,50 +60,61 @@ const renamedToo = (key: string, later: ReadonlyArray<Migration>): string | unde
   return undefined
 }
 
+/** What is wrong with what is said of a key that has stayed. */
+const wrongForm = (
+  present: Present,
+  { _tag, from, key }: Migration & { readonly _tag: "Accept" | "Convert" },
+  later: ReadonlyArray<Migration>
+): string | undefined => {
+  const { name, next } = became(present, key, later)
+  if (name === undefined) return undefined
+  const said = _tag === "Accept" ? "accepted" : "converted"
+  const now = present.channel(name)
+  if (now?.isState !== true) return `"${key}" is ${said}, and is no key of the state`
+  if (now.rule._tag === "UntrackedValue") return `"${key}" is ${said}, and is untracked: drop it`
+  // A key that has another name now is told by that.
+  if (name === key && isReadable(markOf(from), markOf(now))) {
+    return `"${key}" is ${said} from what has the same stored form: give the key another name, and rename it`
+  }
+  return _tag === "Accept" && !isSameKind(markOf(from), markOf(next!))
+    ? `"${key}" is accepted from what merges writes otherwise: convert it`
+    : undefined
+}
+
 /** What is wrong with one migration. */
 const wrongIn = (present: Present, one: Migration, later: ReadonlyArray<Migration>): string | undefined => {
-  const has = (key: string): boolean => present.channel(key)?.isState === true
-  const isLost = (key: string): boolean => {
-    const last = lastName(key, later)
-    return last !== undefined && !has(last)
-  }
-  const looksTheSame = (key: string, from: Channel.Any): boolean => {
-    const last = lastName(key, later)
-    return last !== undefined && markOf(present.channel(last)!) === markOf(from)
-  }
   switch (one._tag) {
     case "Rename": {
       const other = renamedToo(one.to, later)
       if (other !== undefined) return `"${one.from}" and "${other}" get one name`
-      return isLost(one.to) ? `"${one.from}" is renamed to "${one.to}", which is no key of the state` : undefined
+      const { name } = became(present, one.to, later)
+      return name !== undefined && present.channel(name)?.isState !== true
+        ? `"${one.from}" is renamed to "${one.to}", which is no key of the state`
+        : undefined
     }
     case "Drop":
       return present.channel(one.key) === undefined ? undefined : `"${one.key}" is said to be dropped, and is there`
-    case "Accept": {
-      if (isLost(one.key)) return `"${one.key}" is accepted, and is no key of the state`
-      if (looksTheSame(one.key, one.from)) return `"${one.key}" is accepted from what has the same stored form`
-      const next = nextOf(present, one.key, later)
-      return next !== undefined && !isSameKind(markOf(one.from), markOf(next))
-        ? `"${one.key}" is accepted from what merges writes otherwise: convert it`
-        : undefined
-    }
-    case "Convert": {
-      if (isLost(one.key)) return `"${one.key}" is converted, and is no key of the state`
-      return looksTheSame(one.key, one.from)
-        ? `"${one.key}" is converted from what has the same stored form: give the key another name, and rename it`
-        : undefined
-    }
+    case "Accept":
+    case "Convert":
+      return wrongForm(present, one, later)
     case "DropNode":
       return present.hasNode(one.node) ? `node "${one.node}" is said to be dropped, and is there` : undefined
   }
 }
 
 /** Functions of users may throw. */
-const attempt = (f: (old: unknown) => unknown) => (old: unknown): Result.Result<unknown, string> => {
+const attempt = (
+  { from, key }: Migration & { readonly _tag: "Convert" },
+  what: "value" | "write",
+  f: (old: unknown) => unknown
+) =>
+(old: unknown): Result.Result<unknown, string> => {
+  const who = `the \`${what}\` of the migration of "${key}" from ${kindOf(markOf(from))}`
   try {
-    return Result.succeed(f(old))
+    const now = f(old)
+    return isPromise(now) ? Result.fail(`${who} gives a promise: it tells at once`) : Result.succeed(now)
   } catch (cause) {
-    return Result.fail(`its migration throws: ${String(cause)}`)
+    return Result.fail(`${who} throws: ${String(cause)}`)
   }
 }
 
@@ -138,12 +145,10 @@ const accepted = ({ from, key }: Migration & { readonly _tag: "Accept" }, next: 
   }
 }
 
-const converted = (
-  { from, key, value, write }: Migration & { readonly _tag: "Convert" },
-  next: ChannelProgram
-): Conversion => {
-  const ofValue = attempt(value)
-  const ofWrite = write === undefined ? undefined : attempt(write)
+const converted = (one: Migration & { readonly _tag: "Convert" }, next: ChannelProgram): Conversion => {
+  const { from, key, value, write } = one
+  const ofValue = attempt(one, "value", value)
+  const ofWrite = write === undefined ? undefined : attempt(one, "write", write)
   const overwritten = (old: unknown) => Result.map(ofValue(old), Channel.overwrite)
   return {
     _tag: "Convert",
@@ -167,41 +172,44 @@ const changeOf = (
   later: ReadonlyArray<Migration>
 ): ReadonlyArray<Change> => {
   if (one._tag !== "Accept" && one._tag !== "Convert") return [one]
-  const next = nextOf(present, one.key, later)
+  const { name, next } = became(present, one.key, later)
   // What was dropped after all.
-  if (next === undefined) return []
+  if (name === undefined || next === undefined) return []
   return [one._tag === "Accept" ? accepted(one, next) : converted(one, next)]
 }
 
 /** What the migrations say of a stored key: the name that it has now, unless it was dropped, and how its values are read. */
 export interface Fate {
-  at: string | undefined
+  readonly at: string | undefined
   readonly mark: string
-  readonly conversions: Array<Conversion>
+  readonly conversions: ReadonlyArray<Conversion>
 }
 
 /** What became of all keys at once: a name may have been that of one key, and then of another. */
 export const fatesOf = (
-  migrations: ReadonlyArray<Change>,
+  changes: ReadonlyArray<Change>,
   marks: ReadonlyMap<string, string>
 ): ReadonlyMap<string, Fate> => {
-  const fates = new Map([...marks].map(([at, mark]): [string, Fate] => [at, { at, mark, conversions: [] }]))
-  const named = new Map(fates)
-  for (const one of migrations) {
+  const fates = new Map<string, Fate>([...marks].map(([at, mark]) => [at, { at, mark, conversions: [] }]))
+  /** By the name at the time: the name that is stored. */
+  const named = new Map([...marks.keys()].map((name) => [name, name]))
+  for (const one of changes) {
     if (one._tag === "DropNode") continue
     const name = one._tag === "Rename" ? one.from : one.key
-    const fate = named.get(name)
-    if (fate === undefined) continue
+    const stored = named.get(name)
+    if (stored === undefined) continue
+    const fate = fates.get(stored)!
     if (one._tag === "Convert") {
-      const { conversions, mark } = fate
-      if (conversions.length > 0 || one.mark === mark) conversions.push(one)
-      continue
+      const applies = fate.conversions.length > 0 || isReadable(fate.mark, one.mark)
+      if (applies) fates.set(stored, { ...fate, conversions: [...fate.conversions, one] })
+    } else if (one._tag === "Rename" && named.has(one.to)) {
+      // A thread of after the renaming: its key is another one of the old name, to which nothing before applied.
+      fates.set(stored, { ...fate, conversions: [] })
+    } else {
+      named.delete(name)
+      fates.set(stored, { ...fate, at: one._tag === "Rename" ? one.to : undefined })
+      if (one._tag === "Rename") named.set(one.to, stored)
     }
-    // A thread of after the renaming has the new name already, and may have the old one for something else.
-    if (one._tag === "Rename" && named.has(one.to)) continue
-    named.delete(name)
-    fate.at = one._tag === "Rename" ? one.to : undefined
-    if (one._tag === "Rename") named.set(one.to, fate)
   }
   return fates
 }

@@ -149,6 +149,8 @@ export type Change = Exclude<Migration, { readonly _tag: "Accept" | "Convert" }>
 
 export interface Program {
   readonly name: string
+  /** A function has one node, an input and a result: it is shown by its result, not by the channel that this goes to. */
+  readonly kind: "graph" | "function"
   readonly version: string | undefined
   readonly channels: ReadonlyArray<ChannelProgram>
   readonly channelNumber: ReadonlyMap<string, number>

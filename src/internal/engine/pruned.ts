@@ -92,7 +92,7 @@ export const pruned = (dump: Dump, keep: Keep): Result.Result<Omit<Removal, "lif
   for (const { id, place } of dump.heads) if (place === "") keeping.keep(ROOT, id)
   if (keeping.fault !== undefined) return Result.fail(keeping.fault)
   return Result.succeed({
-    branch: Math.max(...dump.heads.flatMap(({ branch, place }) => place === "" ? [branch] : [])),
+    branch: dump.heads.reduce((newest, { branch, place }) => place === "" ? Math.max(newest, branch) : newest, 0),
     checkpoints: dump.checkpoints.flatMap(({ namespace, row }) =>
       keeping.kept.has(checkpointKey(namespace, row.id)) ? [] : [{ namespace, id: row.id }]
     ),

@@ -6,7 +6,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Channel from "../../Channel.ts"
 import type { GraphDifference } from "../../GraphError.ts"
-import { isReadable, kindOf, markOf } from "./mark.ts"
+import { isReadable, isSameKind, kindOf, markOf } from "./mark.ts"
 import { type Fate, fatesOf } from "./migrations.ts"
 import {
   branchTarget,
@@ -19,7 +19,7 @@ import {
   type Program,
   TASKS
 } from "./program.ts"
-import { type Fault, fault, type Marks, partsOf, type StoredBy, type StoredWrite } from "./stored.ts"
+import { type Fault, fault, type Marks, partsOf, type StoredBy, storedBy, type StoredWrite } from "./stored.ts"
 import type { Write } from "./writes.ts"
 
 /** How one stored channel is read. */
@@ -87,24 +87,29 @@ export class Reading {
   readonly #marks: Marks | undefined
   readonly #found: Found
   readonly #fates: ReadonlyMap<string, Fate>
-  readonly #sources = new Map<string, Source | undefined>()
+  /** Sources of keys, and of channels of the machine: of these it counts who asks for them. */
+  readonly #keys: Map<string, Source | undefined>
+  readonly #machines = new Map<string, Source | undefined>()
   #unread: string | undefined = undefined
 
   constructor(
     program: Program,
     stored: StoredBy | undefined,
-    found: Found = { differences: new Map(), gone: new Set() }
+    found: Found = { differences: new Map(), gone: new Set() },
+    alike?: Reading
   ) {
     this.program = program
     this.#marks = stored === undefined || stored.graph === program.fingerprint ? undefined : stored.marks
     this.#found = found
-    this.#fates = this.#marks === undefined ? new Map() : fatesOf(program.migrations, this.#marks)
+    this.#fates = alike === undefined ? fatesOf(program.migrations, this.#marks ?? new Map()) : alike.#fates
+    this.#keys = alike === undefined ? new Map() : alike.#keys
   }
 
   /** For one checkpoint of several, or for what one task has left, which may have marks of its own: each leads to nodes of its own. */
   anew(marks: Marks | undefined = this.#marks): Reading {
     const found = { differences: this.#found.differences, gone: new Set<string>() }
-    return new Reading(this.program, marks === undefined ? undefined : { graph: "", marks }, found)
+    const by = marks === undefined ? undefined : { graph: "", marks }
+    return new Reading(this.program, by, found, marks === this.#marks ? this : undefined)
   }
 
   /** Nodes that are to run, and that the graph no longer has. */
@@ -125,9 +130,11 @@ export class Reading {
 
   /** How a stored channel is read; not at all if it was dropped, or if what became of it is open. */
   source(name: string): Source | undefined {
-    if (this.#sources.has(name)) return this.#sources.get(name)
-    const source = isMachineChannel(name) ? this.#machine(name) : this.#key(name)
-    this.#sources.set(name, source)
+    const isMachine = isMachineChannel(name)
+    const known = isMachine ? this.#machines : this.#keys
+    if (known.has(name)) return known.get(name)
+    const source = isMachine ? this.#machine(name) : this.#key(name)
+    known.set(name, source)
     return source
   }
 
@@ -162,6 +169,10 @@ export class Reading {
     return fate === undefined ? key : fate.at
   }
 
+  #presentMark(channel: ChannelProgram): string {
+    return storedBy(this.program).marks.get(channel.name) ?? markOf(channel)
+  }
+
   #key(name: string): Source | undefined {
     const at = this.nameOf(name)
     if (at === undefined) return undefined
@@ -171,16 +182,17 @@ export class Reading {
     const fate = this.#fates.get(name)
     if (fate === undefined) return { channel, to: number, conversions: [] }
     const { conversions, mark } = fate
-    if (conversions.length > 0) return { channel: { ...conversions[0]!.from, name }, to: number, conversions }
-    const is = markOf(channel)
+    const then = conversions[0]?.from ?? channel
+    const is = conversions[0]?.mark ?? this.#presentMark(channel)
     if (isReadable(mark, is)) {
-      // What was appended is read as it was appended, whatever a reducer of now would make of it.
+      // What was appended is read as it was appended, whatever a reducer of later would make of it.
       const isAppended = kindOf(mark) === "Append" && mark !== is
-      return { channel: { ...channel, name, rule: isAppended ? appending : channel.rule }, to: number, conversions }
+      return { channel: { ...then, name, rule: isAppended ? appending : then.rule }, to: number, conversions }
     }
-    const [was, now] = [kindOf(mark), kindOf(is)]
     return this.#differs(
-      was === now ? { kind: "SchemaChanged", name } : { kind: "RuleChanged", name, was, is: now }
+      isSameKind(mark, is)
+        ? { kind: "SchemaChanged", name }
+        : { kind: "RuleChanged", name, was: kindOf(mark), is: kindOf(is) }
     )
   }
 
@@ -251,7 +263,7 @@ export class Reading {
   /** What the machine holds of the state, in the form that it would have been stored in now: inputs, and Sends. */
   #form(name: string, json: Schema.Json, isCell: boolean): Result.Result<Schema.Json, Fault> {
     if (this.#marks === undefined) return Result.succeed(json)
-    if (name === INPUT) return this.#record(json, true)
+    if (name === INPUT && this.program.input._tag === "Start") return this.#record(json, true)
     if (name !== TASKS) return Result.succeed(json)
     if (!isCell) return this.#send(json)
     return Array.isArray(json) ? Result.all(json.map((send) => this.#send(send as Schema.Json))) : Result.succeed(json)

@@ -501,14 +501,16 @@ const versionsOf = ({ reading, versions }: Rebuild): ReadonlyMap<string, number>
     return now === undefined ? [] : [[now, version] as const]
   }))
 
-const placeOf = (
-  built: Rebuild,
-  reading: Reading,
-  last: CheckpointRow,
-  cells: ReadonlyArray<Channel.Cell>,
-  records: ReadonlyMap<string, TaskRecord>,
-  beside: ReadonlyArray<TaskRow>
-): Place => {
+/** What is read at the last checkpoint of a walk. */
+interface Found {
+  readonly last: CheckpointRow
+  readonly reading: Reading
+  readonly cells: ReadonlyArray<Channel.Cell>
+  readonly records: ReadonlyMap<string, TaskRecord>
+  readonly beside: ReadonlyArray<TaskRow>
+}
+
+const placeOf = (built: Rebuild, { beside, cells, last, reading, records }: Found): Place => {
   const { program } = reading
   return {
     id: last.id,
@@ -582,7 +584,7 @@ export class Walk {
       (cells) =>
         Result.flatMap(
           decodeRecords(reading, beside),
-          (records) => settled(reading, placeOf(built, reading, last, cells, records, beside))
+          (records) => settled(reading, placeOf(built, { last, reading, cells, records, beside }))
         )
     )
   }

@@ -10,7 +10,7 @@ import { isRecord } from "../record.ts"
 import { readRecord, setKey } from "./checkpoint.ts"
 import { sealedRecord } from "./codecs.ts"
 import { fold } from "./fold.ts"
-import { branch, INPUT_NODE, type NodeProgram, type Program, type Writer } from "./program.ts"
+import { branch, INPUT, INPUT_NODE, type NodeProgram, type Program, type Writer } from "./program.ts"
 
 export interface Write {
   readonly channel: number
@@ -243,6 +243,9 @@ export const inputWrites = (program: Program, input: unknown): Result.Result<Rea
   const how = program.input
   if (how._tag === "Value") {
     if (input !== undefined) collector.channel(how.channel, input)
+    else if (program.kind === "function") {
+      return refuse("NotAnUpdate", INPUT, INPUT_NODE, "a function has to be given an input")
+    }
     return collector.result
   }
   if (!isRecord(input)) {
@@ -264,8 +267,12 @@ export const inputWrites = (program: Program, input: unknown): Result.Result<Rea
   return Result.map(collector.result, () => [{ channel: how.channel, value: sealedRecord(kept, isUntracked) }])
 }
 
-/** Writes to the state as the update they are: a record, or a list of records of which the n-th holds the n-th write of every key. */
+/** Writes to the state as the update they are: a record, or a list of records of which the n-th holds the n-th write of every key; of a function, its result. */
 export const updateOf = (program: Program, writes: ReadonlyArray<Write>): unknown => {
+  const { kind, output } = program
+  if (kind === "function") {
+    return writes.find(({ channel }) => output._tag === "Value" && channel === output.channel)?.value
+  }
   const updates: Array<Record<string, unknown>> = []
   const counts = new Map<number, number>()
   for (const { channel, value } of writes) {

@@ -25,7 +25,7 @@ import {
 } from "../../GraphError.ts"
 import { canonical } from "../canonical.ts"
 import { applyWrites, type TaskWrites } from "../engine/apply.ts"
-import { type Checkpoint, initial, values } from "../engine/checkpoint.ts"
+import { type Checkpoint, initial, output as outputOf, values } from "../engine/checkpoint.ts"
 import { hash } from "../engine/hash.ts"
 import { type Inside, isRoot, placeKey, segmentOf, within } from "../engine/namespace.ts"
 import { INPUT_TASK, isInputTask, plan, type Task } from "../engine/plan.ts"
@@ -34,7 +34,9 @@ import { emptyPlace, encodeWrites, type Graphs, handedUp, type Place, type TaskR
 import { inputWrites, updateOf, type Write } from "../engine/writes.ts"
 import { itemsOf } from "../growing.ts"
 import { offerTraced, wants } from "./events.ts"
+import { Counts } from "./metrics.ts"
 import { isAlive, isFault, load, type ReadError, Session, type ThreadRun, whole } from "./session.ts"
+import { observedSuperstep } from "./spans.ts"
 import { announce, askedOf, execute, failureOf, type Outcomes, recordOf, report } from "./superstep.ts"
 import {
   type Erased,
@@ -148,7 +150,8 @@ const show = (run: GraphRun, before: Checkpoint, source: Source, parent: string 
 
 /** The state as a stream shows it: the keys of the output. */
 const shownValues = (program: Program, checkpoint: Checkpoint): unknown => {
-  const { output } = program
+  const { kind, output } = program
+  if (kind === "function") return outputOf(program, checkpoint)
   if (output._tag === "Value") return valuesAt(program, checkpoint, [output.channel])
   return valuesAt(program, checkpoint, output.channels)
 }
@@ -344,7 +347,8 @@ const barred = (run: GraphRun, tasks: ReadonlyArray<Task>): Exiting | undefined 
     return stalled === undefined ? Effect.succeed(doneExit(run)) : Effect.fail(stalled)
   }
   const next = nextNames(tasks)
-  if (run.shared.drain !== undefined) {
+  // What a function that is running calls belongs to its superstep.
+  if (run.shared.drain !== undefined && run.program.kind !== "function") {
     return Effect.succeed({ _tag: "Stopped", error: new GraphDrained({ reason: run.shared.drain, next }) })
   }
   const isUser = tasks.some((task) => task.node.body._tag !== "Start")
@@ -394,6 +398,7 @@ const superstep: (run: GraphRun) => Erased<GraphExit | undefined> = Effect.fnUnt
     })
   )
   if (tasks.some((task) => task.node.body._tag !== "Start")) run.stepsLeft--
+  run.counts.supersteps++
   if (run.holder !== undefined) yield* run.holder.heartbeat
   noteUp(run, finished)
   yield* advance(run, next, "loop", finished)
@@ -411,11 +416,12 @@ const keepWhatIsDone = (run: GraphRun, cause: Cause.Cause<unknown> | undefined):
   return isWithRoot ? session.settle : Effect.andThen(session.settle, flush(run))
 }
 
-/** Runs a graph from where it stands until it is done, or something ends it. Whatever ends it, what is finished is stored. */
-export const runLoop: (run: GraphRun) => Erased<GraphExit> = Effect.fnUntraced(function*(run: GraphRun) {
+/** Runs a graph to where it ends. Whatever ends it, what is finished is stored. */
+const runToEnd: (run: GraphRun) => Erased<GraphExit> = Effect.fnUntraced(function*(run: GraphRun) {
   const supersteps = Effect.gen(function*() {
     for (;;) {
-      const end = yield* superstep(run)
+      const end = yield* observedSuperstep(run, superstep(run))
+      if (run.counts.isDue) yield* run.counts.tell(run.program.name)
       if (end !== undefined) return end
     }
   })
@@ -429,6 +435,10 @@ export const runLoop: (run: GraphRun) => Erased<GraphExit> = Effect.fnUntraced(f
   if (run.session !== undefined && isStoredNow(run.session, exit)) yield* flush(run)
   return exit
 }) as (run: GraphRun) => Erased<GraphExit>
+
+/** Runs a graph from where it stands until it is done, or something ends it. */
+export const runLoop = (run: GraphRun): Erased<GraphExit> =>
+  Effect.onExit(runToEnd(run), () => run.counts.tell(run.program.name))
 
 /**
  * Whether all that a graph came to is stored before its exit is seen. Of graphs inside a task that is so of pauses; in durability
@@ -610,6 +620,7 @@ const nestedRun: (run: GraphRun, task: Task, call: NestedCall) => Erased<GraphRu
     isResumed: true,
     nested: new Set(),
     up: [],
+    counts: new Counts(),
     nest,
     holder: call.holder
   }

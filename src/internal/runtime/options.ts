@@ -13,7 +13,7 @@ import * as SchemaIssue from "effect/SchemaIssue"
 import { InvalidArgument } from "../../GraphError.ts"
 import type { Migration } from "../../Migration.ts"
 import * as Policy from "../../Policy.ts"
-import type { GraphOptions } from "../engine/lower.ts"
+import type { GraphOptions } from "../engine/assemble.ts"
 import type { Limits, Program } from "../engine/program.ts"
 import { listOf } from "../list.ts"
 import { quoted } from "../say.ts"
@@ -86,7 +86,7 @@ const definition = Schema.Struct({
 })
 
 /** What a run without a thread may be told. */
-export const runOptions = Schema.Struct({ ...limits, seed: text })
+export const runOptions = Schema.Struct({ ...limits, seed: text, metadata: record })
 
 const threadRun = {
   ...limits,
@@ -121,10 +121,16 @@ const streamed = {
   modes: Schema.Array(Schema.Literals(modes)),
   subgraphs: flag
 }
-export const runStreamOptions = Schema.Struct({ ...limits, seed: text, ...streamed })
+export const runStreamOptions = Schema.Struct({ ...limits, seed: text, metadata: record, ...streamed })
 export const threadStreamOptions = Schema.Struct({ ...threadRun, pending, ...streamed })
 
 /** What a start, and a call of a graph inside a node, may be told. */
+export const concurrencyOptions = Schema.Struct({
+  concurrency: optional<number | "unbounded">(
+    "a whole number of at least 1, or \"unbounded\"",
+    (u) => u === "unbounded" || (Number.isInteger(u) && (u as number) >= 1)
+  )
+})
 export const keyOptions = Schema.Struct({ key })
 export const checkpointOptions = Schema.Struct({ checkpoint: text })
 export const diffOptions = Schema.Struct({ from: Schema.String, to: text })
@@ -281,7 +287,9 @@ export const graphOptions = (given: unknown): GraphOptions => {
 export const rootOptions = (said: (typeof runOptions)["Type"], sink: Sink | undefined): RootOptions => ({
   overrides: givenLimits(said),
   sink,
-  seed: said.seed
+  seed: said.seed,
+  // A copy, whatever its caller does meanwhile: it may be stored with every checkpoint of the run.
+  metadata: JSON.parse(JSON.stringify(said.metadata ?? {})) as RootOptions["metadata"]
 })
 
 /** What a run of a thread was told. */
@@ -291,7 +299,5 @@ export const threadOptions = (
 ): ThreadOptions => ({
   ...rootOptions(said, sink),
   durability: said.durability ?? "sync",
-  // A copy: it is stored with every checkpoint of the run, whatever its caller does meanwhile.
-  metadata: JSON.parse(JSON.stringify(said.metadata ?? {})) as ThreadOptions["metadata"],
   from: said.checkpoint
 })

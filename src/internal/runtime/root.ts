@@ -3,6 +3,7 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Random from "effect/Random"
+import type * as Schema from "effect/Schema"
 import { NoParentGraph, UnknownNode } from "../../GraphError.ts"
 import { GraphInterrupt } from "../../Interrupt.ts"
 import { NodeCache } from "../../NodeCache.ts"
@@ -14,7 +15,9 @@ import { targetNames } from "../engine/writes.ts"
 import { GivenAnswers } from "./answers.ts"
 import type { Sink } from "./events.ts"
 import { feed, nest, runLoop, withRunTimeout } from "./loop.ts"
+import { Counts } from "./metrics.ts"
 import type { Session, ThreadRun } from "./session.ts"
+import { observedRun } from "./spans.ts"
 import { pendingOf } from "./superstep.ts"
 import type { Erased, GraphExit, GraphRun } from "./task.ts"
 
@@ -24,6 +27,8 @@ export interface RootOptions {
   readonly sink: Sink | undefined
   /** What random numbers derive from in a run without a thread. */
   readonly seed: string | undefined
+  /** What its caller says of it. */
+  readonly metadata: Readonly<Record<string, Schema.Json>>
   /** Is told the run, once there is one. */
   readonly begun?: (run: GraphRun) => void
 }
@@ -56,9 +61,11 @@ export const makeRun: (
       cache,
       answers: new GivenAnswers(on?.answers ?? new Map()),
       seed,
+      metadata: options.metadata,
       random: yield* Random.Random,
       overrides: options.overrides,
-      drain: undefined
+      drain: undefined,
+      id: undefined
     },
     program,
     session: on?.session,
@@ -71,6 +78,7 @@ export const makeRun: (
     isResumed: on !== undefined,
     nested: new Set(),
     up: [],
+    counts: new Counts(),
     nest,
     holder: undefined
   }
@@ -145,8 +153,11 @@ export const drive = (run: GraphRun): Erased<unknown> => Effect.flatMap(runLoop(
 
 /** Runs a graph on an input, without a thread. */
 export const runOnce = (program: Program, input: unknown, options: RootOptions): Erased<unknown> =>
-  withinTime(
-    program,
-    options,
-    (options) => Effect.flatMap(makeRun(program, options), (run) => Effect.andThen(feed(run, input), drive(run)))
+  observedRun(
+    { graph: program.name, thread: undefined, metadata: options.metadata },
+    withinTime(
+      program,
+      options,
+      (options) => Effect.flatMap(makeRun(program, options), (run) => Effect.andThen(feed(run, input), drive(run)))
+    )
   )

@@ -125,15 +125,14 @@ export class AttemptScratchpad implements Scratchpad {
     return [...this.#asked.values()].sort(byOrder)
   }
 
-  /** Notes what a graph that this task called, perhaps with a key, asks. */
-  note(paused: Voids & { readonly asked: ReadonlyArray<Asked> }, key: string | undefined): void {
+  /** Notes what something asks that this task called. */
+  note(paused: Voids & { readonly asked: ReadonlyArray<Asked> }, order: Order): void {
     const { isHandler } = this.#place
     for (const { request, stored } of paused.asked) {
-      const order: Order = key === undefined ? [2, ""] : [3, key]
       this.#asked.set(request.id, { request, stored: isHandler ? { ...stored, isHandler } : stored, order })
     }
     const { mismatches, voided } = paused
-    if (voided.length > 0) this.#voids.push({ voided, mismatches, order: key === undefined ? [2, ""] : [3, key] })
+    if (voided.length > 0) this.#voids.push({ voided, mismatches, order })
   }
 
   /** Answers that turned out to be void, in the same order. */

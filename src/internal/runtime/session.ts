@@ -34,6 +34,7 @@ import {
 import type { Write } from "../engine/writes.ts"
 import { growing, grown } from "../growing.ts"
 import { quoted } from "../say.ts"
+import { countedCommit } from "./metrics.ts"
 
 export type Durability = "sync" | "async" | "exit"
 
@@ -706,9 +707,15 @@ export class Session {
   write(move: Move, inside: ReadonlyArray<Move>): Effect.Effect<void, StorageError> {
     const { run } = this
     return Effect.suspend(() =>
-      Effect.map(run.saver.commit(run.thread, { ...move, inside, owner: run.owner, life: run.life }), () => {
-        run.life ??= run.owner
-      })
+      Effect.map(
+        countedCommit(
+          [move, ...inside],
+          run.saver.commit(run.thread, { ...move, inside, owner: run.owner, life: run.life })
+        ),
+        () => {
+          run.life ??= run.owner
+        }
+      )
     )
   }
 

@@ -9,13 +9,14 @@ import type { PendingRequest } from "../../Checkpoint.ts"
 import type * as Event from "../../Event.ts"
 import { NodeTimeout } from "../../GraphError.ts"
 import type { Task } from "../engine/plan.ts"
-import { type Program, TASKS } from "../engine/program.ts"
+import { INPUT, type Program, TASKS } from "../engine/program.ts"
 import type { Answers, StoredRequest, TaskRecord } from "../engine/stored.ts"
 import { updateOf } from "../engine/writes.ts"
 import { offerTraced, wants } from "./events.ts"
 import { handUp } from "./handUp.ts"
 import { decodeRequest, showRequest } from "./requests.ts"
 import type { Asked } from "./scratchpad.ts"
+import { observedTask } from "./spans.ts"
 import { answersTo, type Erased, type GraphRun, type Outcome, runTask } from "./task.ts"
 import { bounded } from "./timeouts.ts"
 
@@ -44,14 +45,15 @@ export const announce = (run: GraphRun, tasks: ReadonlyArray<Task>): Effect.Effe
       ...origin,
       id: task.id,
       node: task.node.name,
-      input: task.input,
+      input: run.program.kind === "function" ? (task.input as Readonly<Record<string, unknown>>)[INPUT] : task.input,
       triggers: triggersOf(run.program, task)
     }), { discard: true })
 }
 
 /** What a task wrote, as it is in the state. One that returned nothing has written nothing. */
 const written = (run: GraphRun, { update, writes }: Outcome & { readonly _tag: "Done" }): unknown =>
-  updateOf(run.program, writes) ?? (update === undefined || update === null ? undefined : {})
+  updateOf(run.program, writes) ??
+    (update === undefined || update === null || run.program.kind === "function" ? undefined : {})
 
 const endedEvent = (run: GraphRun, task: Task, outcome: Outcome): Event.TaskEnded => ({
   mode: "tasks",
@@ -145,6 +147,8 @@ const takeIn = (
   isAlone: boolean
 ): Erased<Outcome> => {
   outcomes.set(task.id, outcome)
+  run.counts.tasks++
+  if (outcome._tag === "Paused") run.counts.pauses++
   const { session, shared: { sink } } = run
   const record = session === undefined || (isAlone && outcome._tag === "Done")
     ? undefined
@@ -159,7 +163,7 @@ const takeIn = (
 /** One task, run and taken in. */
 const settleTask = (run: GraphRun, task: Task, outcomes: Map<string, Outcome>, isAlone: boolean): Erased<Outcome> =>
   Effect.flatMap(
-    runTask(run, task, handUp),
+    observedTask(run, task, runTask(run, task, handUp)),
     (outcome) =>
       outcome._tag === "Fault" ? Effect.failCause(outcome.cause) : takeIn(run, task, outcome, outcomes, isAlone)
   )

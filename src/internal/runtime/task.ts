@@ -12,6 +12,7 @@ import * as Option from "effect/Option"
 import * as Random from "effect/Random"
 import * as Result from "effect/Result"
 import * as Schedule from "effect/Schedule"
+import type * as Schema from "effect/Schema"
 import * as Command from "../../Command.ts"
 import {
   DuplicateKey,
@@ -37,6 +38,7 @@ import { isPromise, promised } from "../promise.ts"
 import { quoted } from "../say.ts"
 import type { GivenAnswers } from "./answers.ts"
 import type { Sink } from "./events.ts"
+import type { Counts } from "./metrics.ts"
 import { type Asked, AttemptScratchpad, type Voids } from "./scratchpad.ts"
 import { isFault, type Session, type ThreadRun } from "./session.ts"
 import { activeMillis, bounded, type Waits } from "./timeouts.ts"
@@ -53,12 +55,16 @@ export interface Shared {
   readonly answers: GivenAnswers
   /** What random numbers and ids derive from where there is no thread. */
   readonly seed: string
+  /** What the caller of the run says of it. */
+  readonly metadata: Readonly<Record<string, Schema.Json>>
   /** Where the engine's own random numbers come from. */
   readonly random: Context.Service.Shape<typeof Random.Random>
   /** Limits that the caller set for this run. */
   readonly overrides: Partial<Limits>
   /** Why the run is asked to stop after this superstep. */
   drain: string | undefined
+  /** Names a run without a thread, where somebody asks. */
+  id: string | undefined
 }
 
 /** One graph in one run. */
@@ -81,6 +87,7 @@ export interface GraphRun {
   readonly nested: Set<string>
   /** Of a graph inside a task where nothing is stored: what its nodes have written so far. */
   readonly up: Array<Write>
+  readonly counts: Counts
   /** Runs a graph inside a task. */
   readonly nest: Nest
   /** The attempt that this graph runs inside, if progress in it counts for somebody's idle timeout. */
@@ -228,6 +235,16 @@ export class Attempt implements RunningShape {
   }
   get thread(): string | undefined {
     return this.#run.shared.thread?.thread
+  }
+  get run(): string {
+    const { shared } = this.#run
+    return shared.thread?.owner ?? (shared.id ??= globalThis.crypto.randomUUID())
+  }
+  get metadata(): Readonly<Record<string, Schema.Json>> {
+    return this.#run.shared.metadata
+  }
+  get drained(): string | undefined {
+    return this.#run.shared.drain
   }
   get checkpoint(): string | undefined {
     return this.#run.session?.place.id
@@ -499,6 +516,7 @@ const tryUntilDone: (run: GraphRun, task: Task) => Erased<Tried> = Effect.fnUntr
       let step = steps.get(policy)
       if (step === undefined) steps.set(policy, step = yield* stepOf(policy))
       if (!(yield* step(attempted.error))) return { attempted, attempt }
+      run.counts.retries++
     }
   }
 ) as (run: GraphRun, task: Task) => Erased<Tried>

@@ -5,7 +5,6 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
-import type * as Schema from "effect/Schema"
 import type { CheckpointRow } from "../../Checkpoint.ts"
 import { Checkpointer, type CheckpointerShape } from "../../Checkpointer.ts"
 import {
@@ -52,6 +51,7 @@ import {
   Unstored,
   whole
 } from "./session.ts"
+import { observedRun } from "./spans.ts"
 import type { Erased, GraphRun } from "./task.ts"
 
 /** The longest id of a thread, in UTF-16 code units. */
@@ -72,7 +72,6 @@ export type Begin =
 
 export interface ThreadOptions extends RootOptions {
   readonly durability: Durability
-  readonly metadata: Readonly<Record<string, Schema.Json>>
   /** The checkpoint to start from; the head by default. */
   readonly from: string | undefined
 }
@@ -445,7 +444,10 @@ const beginResume: (
 
 /** Runs a thread. */
 export const runThread = (program: Program, thread: string, begin: Begin, options: ThreadOptions): Erased<unknown> =>
-  withinTime(program, options, (options) => beginRun(program, thread, begin, options))
+  observedRun(
+    { graph: program.name, thread, metadata: options.metadata },
+    withinTime(program, options, (options) => beginRun(program, thread, begin, options))
+  )
 
 const beginRun: (program: Program, thread: string, begin: Begin, options: ThreadOptions) => Erased<unknown> = Effect
   .fnUntraced(

@@ -225,15 +225,15 @@ class Verifier {
 
   /** Goes on from the checkpoint that was read last, if that is the one before. */
   #walkTo(program: Program, row: CheckpointRow): Result.Result<Walk, Fault> {
-    const chain: Array<CheckpointRow> = []
+    const chain = new Set<CheckpointRow>()
     let walk = this.#walk?.isNext(row) === true ? this.#walk : undefined
-    for (let at: CheckpointRow | undefined = row; at !== undefined && !chain.includes(at);) {
-      chain.push(at)
+    for (let at: CheckpointRow | undefined = row; at !== undefined && !chain.has(at);) {
+      chain.add(at)
       at = walk !== undefined || at.isKeyframe || at.parent === undefined ? undefined : this.#rows.get(at.parent)
     }
     walk ??= new Walk(program, (checkpoint) => this.#tasks.get(checkpoint) ?? [])
     this.#walk = undefined
-    for (const one of chain.toReversed()) {
+    for (const one of [...chain].toReversed()) {
       const taken = walk.take(one)
       if (Result.isFailure(taken)) return Result.fail(taken.failure)
     }

@@ -114,7 +114,7 @@ export const toDump = (rows: ReadonlyArray<DumpColumns>): Option.Option<Dump> =>
   const tasks: Array<Dump["tasks"][number]> = []
   const heads: Array<Dump["heads"][number]> = []
   // Of tasks beside one checkpoint, in the order of their ids.
-  const inOrder = [...rows].sort((a, b) => Number(a[2]) - Number(b[2]) || (a[4]! < b[4]! ? -1 : 1))
+  const inOrder = [...rows].sort((a, b) => Number(a[2]) - Number(b[2]) || (a[4]! < b[4]! ? -1 : a[4]! > b[4]! ? 1 : 0))
   for (const [kind, at, , ...columns] of inOrder) {
     const namespace = fromColumn(at)
     if (Number(kind) === 0) checkpoints.push({ namespace, row: mixedCheckpoint(columns) })
@@ -124,6 +124,7 @@ export const toDump = (rows: ReadonlyArray<DumpColumns>): Option.Option<Dump> =>
       heads.push({ branch: Number(branch), place: namespace, id: fromColumn(id), owner: fromColumn(owner!) })
     }
   }
+  heads.sort((a, b) => a.branch - b.branch || (a.place < b.place ? -1 : a.place > b.place ? 1 : 0))
   return Option.some({ checkpoints, tasks, heads })
 }
 
