@@ -108,7 +108,7 @@ const layers: ReadonlyArray<ReadonlyArray<string>> = [
 ]
 
 /** Beside the layers: they use public modules, and nobody uses them. */
-const aside = ["sql/", "crypto/", "langgraph/", "testing/", "cli/", "server/", "studio/", "cluster/"]
+const aside = ["sql/", "persistence/", "crypto/", "langgraph/", "testing/", "cli/", "server/", "studio/", "cluster/"]
 
 const belongsTo = (path: string, names: ReadonlyArray<string>): boolean =>
   names.some((name) => name.endsWith("/") ? path.startsWith(name) : path === `${name}.ts`)
