@@ -19,8 +19,9 @@ import { storePlan } from "./internal/storeSchema.ts"
 import { fromBytes, toBytes } from "./internal/vectors.ts"
 import * as SqliteClient from "./SqliteClient.ts"
 
-/** Rows that a filter looks at before it asks for more. */
+/** Rows that a filter looks at before it asks for more: then for twice as many, since each time all are sorted. */
 const scanned = 500
+const maxScanned = 16_000
 
 // ---------------------------------------------------------------------------
 // SQL
@@ -146,14 +147,15 @@ const scan = Effect.fnUntraced(
   function*(reader: Reader, read: Items, fits: (row: Store.Row) => boolean) {
     const found: Array<Store.Row> = []
     const wanted = read.offset + read.limit
-    for (let last: Store.Row | undefined, isDone = false; !isDone;) {
+    let size = scanned
+    for (let last: Store.Row | undefined, isDone = false; !isDone; size = Math.min(2 * size, maxScanned)) {
       const conditions = [...below(read.prefix), ...(last === undefined ? [] : [after(last)])]
-      const rows = yield* select(reader, plainColumns, conditions, { rest: ordered, params: [scanned, 0] })
+      const rows = yield* select(reader, plainColumns, conditions, { rest: ordered, params: [size, 0] })
       for (const row of rows) {
         last = toRow(row)
         if (fits(last)) found.push(last)
       }
-      isDone = rows.length < scanned || found.length >= wanted
+      isDone = rows.length < size || found.length >= wanted
     }
     return found.slice(read.offset, wanted)
   }

@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
+import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
 import { readFileSync, writeFileSync } from "node:fs"
 import { DatabaseSync } from "node:sqlite"
@@ -108,6 +109,30 @@ describe("files", () => {
             .n)
       assert.deepStrictEqual([count("fig"), count("date")], [0, 1])
     }))
+  it.effect("a batch that fails in its midst stores nothing, and refreshes nothing", () =>
+    Effect.gen(function*() {
+      const path = yield* filename
+      yield* withFile(path, (store) => store.put(["a"], "k", 1, { ttl: 10 }))
+      sqlIn(path, (db) =>
+        db.exec(`CREATE TRIGGER refuses BEFORE INSERT ON superstep_store_items WHEN new.key = 'l'
+          BEGIN SELECT RAISE(ABORT, 'refused'); END`))
+      yield* withFile(path, (store) =>
+        Effect.gen(function*() {
+          yield* TestClock.adjust(9)
+          const error = yield* Effect.flip(store.batch([
+            { _tag: "Get", namespace: ["a"], key: "k", refreshTtl: true },
+            { _tag: "Put", namespace: ["a"], key: "a", value: 1 },
+            { _tag: "Put", namespace: ["a"], key: "l", value: 1 },
+            { _tag: "Put", namespace: ["a"], key: "z", value: 1 }
+          ]))
+          assert.deepInclude(error, { _tag: "StoreError", reason: "Storage" })
+          assert.include(error.message, "refused")
+          const keys = Effect.map(store.search(["a"], { refreshTtl: false }), (found) => found.map(({ key }) => key))
+          assert.deepStrictEqual(yield* keys, ["k"])
+          yield* TestClock.adjust(1)
+          assert.deepStrictEqual(yield* keys, [])
+        }))
+    }))
   it.live("several that open a new file at once all can use it", () =>
     Effect.gen(function*() {
       const path = yield* filename
@@ -192,6 +217,8 @@ describe("columns", () => {
   it("hold vectors of any length", () => {
     const vectors = [Float32Array.of(1, -0.5, 1e-20), Float32Array.of(), Float32Array.of(3)]
     assert.deepStrictEqual(fromBytes(toBytes(vectors)), vectors)
+    // As some clients give them: a part of what is shared.
+    assert.deepStrictEqual(fromBytes(Buffer.concat([Buffer.alloc(3), toBytes(vectors)!]).subarray(3)), vectors)
     assert.strictEqual(toBytes([]), null)
     assert.deepStrictEqual(fromBytes(null), [])
     assert.deepStrictEqual(fromBytes(toBytes(vectors)!.subarray(0, 10)), [])

@@ -2,6 +2,9 @@
 
 const size = 4
 
+/** Then numbers lie in memory as they do in the bytes. */
+const isLittleEndian = new Uint8Array(Uint32Array.of(1).buffer)[0] === 1
+
 export const toBytes = (vectors: ReadonlyArray<Float32Array>): Uint8Array | null => {
   if (vectors.length === 0) return null
   const bytes = new Uint8Array(vectors.reduce((sum, vector) => sum + size * (vector.length + 1), 0))
@@ -24,8 +27,13 @@ export const fromBytes = (bytes: Uint8Array | null): ReadonlyArray<Float32Array>
     const length = view.getUint32(at, true)
     if (at + size * (length + 1) > bytes.byteLength) break
     const start = at + size
-    vectors.push(Float32Array.from({ length }, (_, index) => view.getFloat32(start + size * index, true)))
-    at = start + size * length
+    const end = start + size * length
+    vectors.push(
+      isLittleEndian
+        ? new Float32Array(new Uint8Array(bytes.subarray(start, end)).buffer)
+        : Float32Array.from({ length }, (_, index) => view.getFloat32(start + size * index, true))
+    )
+    at = end
   }
   return vectors
 }
