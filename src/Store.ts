@@ -15,7 +15,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { InvalidArgument } from "./GraphError.ts"
 import * as Asking from "./internal/store/asking.ts"
-import { type Embed, type Known, perform } from "./internal/store/batch.ts"
+import { checked, checkedAll, type Embed, type Known, perform } from "./internal/store/batch.ts"
 import { StoreError } from "./internal/store/error.ts"
 import { type Comparison, type Where, where as makeWhere } from "./internal/store/filter.ts"
 import { memoryStorage } from "./internal/store/memory.ts"
@@ -341,9 +341,13 @@ const knownOf = Effect.fnUntraced(function*(storage: Storage, options: Options =
 })
 
 const storeOf = (known: Known): StoreShape => {
-  const batch = (operations: ReadonlyArray<Operation>) => perform(known, operations)
+  const batch = (operations: ReadonlyArray<Operation>) =>
+    Effect.suspend(() => perform(known, checkedAll(operations, known.defaults)))
   const one = <O extends Operation>(operation: O) =>
-    Effect.map(batch([operation]), (results) => results[0] as ResultOf<O>)
+    Effect.map(
+      Effect.suspend(() => perform(known, Result.map(checked(operation, known.defaults), (one) => [one]))),
+      (results) => results[0] as ResultOf<O>
+    )
   return Store.of({
     get: (namespace, key, options) => one({ ...options, _tag: "Get", namespace, key }),
     put: (namespace, key, value, options) => one({ ...options, _tag: "Put", namespace, key, value }),

@@ -4,7 +4,8 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
-import type { InvalidArgument } from "../../GraphError.ts"
+import { InvalidArgument } from "../../GraphError.ts"
+import { quoted } from "../say.ts"
 import * as Asking from "./asking.ts"
 import { StoreError } from "./error.ts"
 import { fixedPart, listed, type Listing, nameKey, type Namespace } from "./names.ts"
@@ -16,14 +17,14 @@ import { partsAt, queryWords, textsOf, wordsOf } from "./texts.ts"
 type Named = { readonly namespace: Namespace; readonly key: string }
 
 /** An operation that is known to be right. */
-type Checked =
+export type Checked =
   | { readonly _tag: "Get"; readonly name: Named; readonly refresh: boolean }
   | { readonly _tag: "Search"; readonly search: Asking.Searching; readonly refresh: boolean }
   | { readonly _tag: "ListNamespaces"; readonly listing: Listing }
   | { readonly _tag: "Put"; readonly name: Named; readonly put: Asking.Putting }
   | { readonly _tag: "Delete"; readonly name: Named }
 
-const checked = (operation: Operation, by: Asking.Defaults): Result.Result<Checked, InvalidArgument> =>
+export const checked = (operation: Operation, by: Asking.Defaults): Result.Result<Checked, InvalidArgument> =>
   Result.gen(function*() {
     switch (operation._tag) {
       case "Get": {
@@ -43,7 +44,33 @@ const checked = (operation: Operation, by: Asking.Defaults): Result.Result<Check
       }
       case "Delete":
         return { _tag: "Delete", name: yield* Asking.named(operation.namespace, operation.key) }
+      default:
+        return yield* Result.fail(
+          new InvalidArgument({
+            argument: "_tag",
+            detail: `Expected an operation, got ${quoted((operation as { readonly _tag?: unknown })._tag)}`
+          })
+        )
     }
+  })
+
+/** All operations of a batch; what is wrong with one of them tells which it is. */
+export const checkedAll = (
+  operations: ReadonlyArray<Operation>,
+  by: Asking.Defaults
+): Result.Result<ReadonlyArray<Checked>, InvalidArgument> =>
+  Result.gen(function*() {
+    if (!Array.isArray(operations)) {
+      return yield* Result.fail(new InvalidArgument({ argument: "operations", detail: "Expected a list" }))
+    }
+    const all: Array<Checked> = []
+    for (const [at, operation] of operations.entries()) {
+      all.push(
+        yield* Result.mapError(checked(operation ?? {}, by), ({ argument, detail }) =>
+          new InvalidArgument({ argument: `operations[${at}].${argument}`, detail }))
+      )
+    }
+    return all
   })
 
 const isWrite = (one: Checked): one is Extract<Checked, { readonly _tag: "Put" | "Delete" }> =>
@@ -63,7 +90,7 @@ class Texts {
 
   add(texts: ReadonlyArray<string>): () => ReadonlyArray<Float32Array> {
     const start = this.all.length
-    this.all.push(...texts)
+    for (const text of texts) this.all.push(text)
     return () => this.vectors.slice(start, start + texts.length)
   }
 }
@@ -142,8 +169,8 @@ const damaged = (cause: unknown): StoreError =>
   new StoreError({ reason: "Decode", detail: `what is stored is no JSON: ${String(cause)}`, cause })
 
 export const perform = Effect.fnUntraced(
-  function*({ defaults, embed, storage }: Known, operations: ReadonlyArray<Operation>) {
-    const all = yield* Effect.forEach(operations, (one) => Effect.fromResult(checked(one, defaults)))
+  function*({ embed, storage }: Known, asked: Result.Result<ReadonlyArray<Checked>, InvalidArgument>) {
+    const all = yield* Effect.fromResult(asked)
     const texts = embed === undefined ? undefined : new Texts()
     const reads = all.flatMap((one) => isWrite(one) ? [] : [readOf(one, texts)])
     const last = new Map(all.filter(isWrite).map((one) => [nameKey(one.name.namespace, one.name.key), one]))

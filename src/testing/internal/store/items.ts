@@ -237,7 +237,14 @@ const refusals: ReadonlyArray<Calls.Case> = [
         { _tag: "Put", namespace: ["a"], key: "k", value: 1 },
         { _tag: "Put", namespace: ["a", ""], key: "k", value: 1 }
       ])
-      yield* failsWith("the batch", "InvalidArgument", operations)
+      const error = yield* failsWith("the batch", "InvalidArgument", operations)
+      yield* same("the argument", error.argument, "operations[1].namespace[1]")
+      const unknown = Calls.batch([{ _tag: "Drop" } as never])
+      yield* same(
+        "an unknown operation",
+        (yield* failsWith("it", "InvalidArgument", unknown)).argument,
+        "operations[0]._tag"
+      )
       yield* same("the value", yield* Calls.valueOf(["a"], "k"), undefined)
     })
   )
