@@ -5,9 +5,28 @@
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
+import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import { say, shown } from "./internal/say.ts"
+
+/**
+ * A cache could not be opened. One that fails later is as if it were empty: nodes run, and a warning is logged.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class NodeCacheError extends Data.TaggedError("NodeCacheError")<{
+  /** `Format`: the database is of a later version, or its tables are others. */
+  readonly reason: "Storage" | "Format"
+  readonly detail: string
+  readonly cause?: unknown
+}> {
+  override get message(): string {
+    return say`${shown(this.reason).toLowerCase()} error at the node cache: ${this.detail}`
+  }
+}
 
 /**
  * Keeps encoded results. `scope` is the id that a cache policy gives, or else a name for one node of one graph in this process; the key is

@@ -101,14 +101,14 @@ const layers: ReadonlyArray<ReadonlyArray<string>> = [
   ],
   ["State", "Node", "Migration", "Policy", "Interrupt", "Running", "Command", "Send", "Checkpoint", "Event"],
   ["internal/engine/"],
-  ["Checkpointer", "Store", "NodeCache"],
+  ["Checkpointer", "Store", "NodeCache", "internal/store/"],
   ["internal/runtime/"],
   ["StateGraph", "Thread", "Entrypoint", "Task", "Pregel", "Diagram", "Analysis"],
   ["agent/", "deep/"]
 ]
 
 /** Beside the layers: they use public modules, and nobody uses them. */
-const aside = ["sql/", "crypto/", "langgraph/", "testing/", "cli/", "server/", "studio/", "cluster/"]
+const aside = ["sql/", "persistence/", "crypto/", "langgraph/", "testing/", "cli/", "server/", "studio/", "cluster/"]
 
 const belongsTo = (path: string, names: ReadonlyArray<string>): boolean =>
   names.some((name) => name.endsWith("/") ? path.startsWith(name) : path === `${name}.ts`)

@@ -4,21 +4,28 @@
  *
  * @since 0.1.0
  */
-import * as Cause from "effect/Cause"
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import * as Reactivity from "effect/reactivity/Reactivity"
-import * as Schedule from "effect/Schedule"
 import { SqlClient } from "effect/sql/SqlClient"
 import type { Connection } from "effect/sql/SqlConnection"
-import { isSqlError, type SqlError } from "effect/sql/SqlError"
-import { statSync } from "node:fs"
+import type { SqlError } from "effect/sql/SqlError"
 import type { CheckpointRow, Commit, Dump, HeadRow, Move, Put, Removal, Saved, TaskRow } from "../Checkpoint.ts"
 import { Checkpointer, type CheckpointerShape, type ListOptions } from "../Checkpointer.ts"
 import { CheckpointError, ThreadConflict, ThreadDeleted } from "../GraphError.ts"
-import { type Dialect, dialectOf } from "./internal/dialect.ts"
+import type * as Databases from "./internal/database.ts"
+import {
+  execute,
+  explained,
+  hasContent,
+  knownDialect,
+  read,
+  retried,
+  sqliteBusyTimeoutMillis,
+  withReactivity,
+  write
+} from "./internal/database.ts"
+import type { Dialect } from "./internal/dialect.ts"
 import {
   type CheckpointColumns,
   checkpointParams,
@@ -37,30 +44,30 @@ import { checkSchema, prepareSchema } from "./internal/schema.ts"
 import { fromColumn, toColumn } from "./internal/text.ts"
 import * as SqliteClient from "./SqliteClient.ts"
 
-/**
- * How often a transaction is tried again that the database turned away: because it was locked, or because another transaction
- * was in its way. Each is safe to repeat.
- *
- * @category constants
- * @since 0.1.0
- */
-export const retryLimit = 20
-
-/**
- * Between two tries, in milliseconds. It has no jitter: that would draw from the `Random` of the run.
- *
- * @category constants
- * @since 0.1.0
- */
-export const retryDelayMillis = 25
-
-/**
- * How long SQLite waits for a lock before `layerSqlite` lets other fibers run and tries again, in milliseconds.
- *
- * @category constants
- * @since 0.1.0
- */
-export const sqliteBusyTimeoutMillis = 250
+export {
+  /**
+   * Between two tries, in milliseconds. It has no jitter: that would draw from the `Random` of the run.
+   *
+   * @category constants
+   * @since 0.1.0
+   */
+  retryDelayMillis,
+  /**
+   * How often a transaction is tried again that the database turned away: because it was locked, or because another transaction
+   * was in its way. Each is safe to repeat.
+   *
+   * @category constants
+   * @since 0.1.0
+   */
+  retryLimit,
+  /**
+   * How long SQLite waits for a lock before `layerSqlite` lets other fibers run and tries again, in milliseconds.
+   *
+   * @category constants
+   * @since 0.1.0
+   */
+  sqliteBusyTimeoutMillis
+} from "./internal/database.ts"
 
 /** Rows of tasks per statement, largest first: few texts, so that all stay prepared. SQLite takes 32,766 parameters. */
 const rowCounts: ReadonlyArray<number> = [256, 64, 16, 4, 1]
@@ -191,63 +198,7 @@ type Texts = ReturnType<typeof textsOf>
 // Transactions
 // ---------------------------------------------------------------------------
 
-/** What a query runs with. */
-interface Database {
-  readonly sql: SqlClient
-  readonly texts: Texts
-}
-
-type Query<A, E = never> = (connection: Connection, texts: Texts) => Effect.Effect<A, E | SqlError>
-
-/** Runs one statement on the connection itself: a statement of the client would make a span. */
-const read = <A>({ sql, texts }: Database, query: Query<A>): Effect.Effect<A, SqlError> =>
-  Effect.withFiber((fiber) => {
-    const transaction = Context.getOrUndefined(fiber.context, sql.transactionService)
-    return transaction === undefined
-      ? Effect.scoped(Effect.flatMap(sql.reserve, (connection) => query(connection, texts)))
-      : query(transaction[0], texts)
-  })
-
-/** Runs a query in a transaction, or in a savepoint of the transaction that there is. */
-const write = <A, E>({ sql, texts }: Database, query: Query<A, E>): Effect.Effect<A, E | SqlError> =>
-  sql.withTransaction(
-    Effect.withFiber((fiber) => query(Context.getUnsafe(fiber.context, sql.transactionService)[0], texts))
-  )
-
-const retries = Schedule.spaced(retryDelayMillis)
-
-const passing: ReadonlySet<string> = new Set(["LockTimeoutError", "SerializationError", "DeadlockError"])
-
-const isPassing = (error: unknown): boolean => isSqlError(error) && passing.has(error.reason._tag)
-
-/** What went wrong; a client's own account of the same is not repeated. */
-const detailOf = (error: SqlError, what: string): string => {
-  if (error.reason._tag === "LockTimeoutError") return `${what}: another process kept the database locked`
-  return error.message.startsWith(what) ? error.message : `${what}: ${error.message}`
-}
-
-const storageError = (
-  error: SqlError,
-  action: string,
-  thread: string,
-  checkpoint: string | undefined
-): CheckpointError =>
-  new CheckpointError({
-    reason: "Storage",
-    thread,
-    checkpoint,
-    detail: detailOf(error, `cannot ${action}`),
-    cause: error
-  })
-
-/** Where a connection is lost, so is the end of its transaction: what the client takes for a defect is the failure of the database. */
-const withoutDefects = <A, E, R>(effect: Effect.Effect<A, E | SqlError, R>): Effect.Effect<A, E | SqlError, R> =>
-  Effect.catchCause(effect, (cause) => {
-    const defect = cause.reasons.find((reason) => Cause.isDieReason(reason) && isSqlError(reason.defect))
-    if (defect === undefined || cause.reasons.some(Cause.isInterruptReason)) return Effect.failCause(cause)
-    const failure = cause.reasons.find(Cause.isFailReason)
-    return Effect.fail(failure === undefined ? (defect as Cause.Die).defect as SqlError : failure.error)
-  })
+type Database = Databases.Database<Texts>
 
 /** Tells what failed, in terms of threads. */
 const explain = <A, E, R>(
@@ -256,9 +207,10 @@ const explain = <A, E, R>(
   thread: string,
   checkpoint?: string
 ): Effect.Effect<A, Exclude<E, SqlError> | CheckpointError, R> =>
-  Effect.mapError(
-    withoutDefects(effect),
-    (error) => isSqlError(error) ? storageError(error, action, thread, checkpoint) : error as Exclude<E, SqlError>
+  explained(
+    effect,
+    action,
+    (detail, cause) => new CheckpointError({ reason: "Storage", thread, checkpoint, detail, cause })
   )
 
 /** The same, after what the database turned away for now was tried again. */
@@ -267,21 +219,11 @@ const guard = <A, E, R>(
   action: string,
   thread: string,
   checkpoint?: string
-): Effect.Effect<A, Exclude<E, SqlError> | CheckpointError, R> => {
-  const again = Effect.retry(effect, { while: isPassing, times: retryLimit - 1, schedule: retries })
-  const guarded = Effect.catchIf(effect, isPassing, () => Effect.delay(again, retryDelayMillis))
-  return explain(guarded, action, thread, checkpoint)
-}
+): Effect.Effect<A, Exclude<E, SqlError> | CheckpointError, R> => explain(retried(effect), action, thread, checkpoint)
 
 // ---------------------------------------------------------------------------
 // Queries
 // ---------------------------------------------------------------------------
-
-const rowsOf = <A>(rows: Effect.Effect<ReadonlyArray<unknown>, SqlError>) =>
-  rows as Effect.Effect<ReadonlyArray<A>, SqlError>
-
-const execute = <A>(connection: Connection, text: string, params: ReadonlyArray<unknown>) =>
-  rowsOf<A>(connection.execute(text, params, undefined))
 
 interface ThreadColumns {
   readonly key: Integer
@@ -597,18 +539,7 @@ const threads = (connection: Connection, texts: Texts): Effect.Effect<ReadonlyAr
 // ---------------------------------------------------------------------------
 
 /** A client of another dialect is a mistake in the program. */
-const knownDialect = (sql: SqlClient): Effect.Effect<Dialect> =>
-  Effect.suspend(() => {
-    const dialect = dialectOf(sql)
-    return dialect === undefined
-      ? Effect.die(
-        new Error(`SqlCheckpointer speaks the SQL of SQLite and Postgres; the client is for "${sql.driver}"`)
-      )
-      : Effect.succeed(dialect)
-  })
-
-/** What `effect/sql` asks for: nothing here is reactive. */
-const withReactivity = Effect.provideServiceEffect(Reactivity.Reactivity, Reactivity.make)
+const dialectFor = (sql: SqlClient) => knownDialect(sql, "SqlCheckpointer")
 
 /**
  * Keeps threads in the tables `superstep_…` of the database, which are made if they do not exist. Fails with `CheckpointError`
@@ -644,7 +575,7 @@ const withReactivity = Effect.provideServiceEffect(Reactivity.Reactivity, Reacti
  */
 export const make: Effect.Effect<CheckpointerShape, CheckpointError, SqlClient> = Effect.gen(function*() {
   const sql = (yield* SqlClient).withoutTransforms()
-  const dialect = yield* knownDialect(sql)
+  const dialect = yield* dialectFor(sql)
   yield* guard(prepareSchema(sql, dialect), "prepare the tables", "")
   const db: Database = { sql, texts: textsOf(dialect) }
   return Checkpointer.of({
@@ -736,19 +667,10 @@ export interface SqliteOptions {
   readonly synchronous?: "NORMAL" | "FULL" | undefined
 }
 
-/** What cannot be told is left to the client, which says why. */
-const hasContent = (filename: string): boolean => {
-  try {
-    return filename !== ":memory:" && (statSync(filename, { throwIfNoEntry: false })?.size ?? 0) > 0
-  } catch {
-    return false
-  }
-}
-
 /** Looks at a file without the right to change it: opening it to write would set its journal mode. */
 const inspect = Effect.fnUntraced(function*(filename: string) {
   const sql = yield* SqliteClient.make({ filename, readonly: true, busyTimeoutMillis: sqliteBusyTimeoutMillis })
-  yield* checkSchema(sql, yield* knownDialect(sql))
+  yield* checkSchema(sql, yield* dialectFor(sql))
 }, Effect.scoped)
 
 /**

@@ -4,14 +4,14 @@
  *
  * @since 0.1.0
  */
-import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
+import type * as Layer from "effect/Layer"
 import type { Checkpointer } from "../Checkpointer.ts"
 import { crashes, type Faulty } from "./internal/crashes.ts"
 import { crowds } from "./internal/crowds.ts"
 import { living } from "./internal/living.ts"
 import { moving } from "./internal/moving.ts"
 import { reading } from "./internal/reading.ts"
+import { registerAll } from "./internal/register.ts"
 import type * as Rows from "./internal/rows.ts"
 import { writing } from "./internal/writing.ts"
 
@@ -125,13 +125,6 @@ export interface Options<E = never> {
   readonly except?: Readonly<Record<string, string>> | undefined
 }
 
-/** Runs a case that cannot hold: it is an error if it does. */
-const failing = (name: string, run: Effect.Effect<void, unknown>): Effect.Effect<void, Error> =>
-  Effect.matchCauseEffect(run, {
-    onFailure: () => Effect.void,
-    onSuccess: () => Effect.fail(new Error(`the case "${name}" holds: take it out of the exceptions`))
-  })
-
 /**
  * Registers a test for each case: `register(test, { layer })` with the `test` or `it` of a test runner. Names begin with the group.
  *
@@ -152,15 +145,5 @@ const failing = (name: string, run: Effect.Effect<void, unknown>): Effect.Effect
  */
 export const register = <E>(
   test: (name: string, run: () => Promise<void>) => void,
-  { except = {}, faulty, layer }: Options<E>
-): void => {
-  const all = faulty === undefined ? cases : [...cases, ...crashCases(faulty)]
-  const unknown = Object.keys(except).filter((name) => all.every((one) => one.name !== name))
-  if (unknown.length > 0) throw new Error(`no case has the name ${unknown.map((name) => JSON.stringify(name)).join()}`)
-  for (const { effect, group, name } of all) {
-    const run = Effect.provide(effect, Layer.fresh(layer))
-    const reason = Object.hasOwn(except, name) ? except[name] : undefined
-    if (reason === undefined) test(`${group}: ${name}`, () => Effect.runPromise(run))
-    else test(`${group}: ${name} (cannot hold: ${reason})`, () => Effect.runPromise(failing(name, run)))
-  }
-}
+  { except, faulty, layer }: Options<E>
+): void => registerAll(test, faulty === undefined ? cases : [...cases, ...crashCases(faulty)], layer, except)

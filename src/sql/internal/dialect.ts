@@ -12,6 +12,12 @@ export interface Dialect {
   readonly count: string
   /** The same, of up to 15 bits. */
   readonly small: string
+  /** The type of bytes. */
+  readonly bytes: string
+  /** The type of a text that is ordered by its code points. */
+  readonly ordered: string
+  /** Whether texts are searched by FTS5; otherwise by arrays of words. */
+  readonly hasFts5: boolean
   /** What ends the definition of a table. */
   readonly table: string
   /** The same for a table of short rows that is only read by its primary key. */
@@ -31,6 +37,10 @@ const sqlite: Dialect = {
   integer: "INTEGER",
   count: "INTEGER",
   small: "INTEGER",
+  bytes: "BLOB",
+  // Compares the bytes of UTF-8, whose order is that of code points.
+  ordered: "TEXT",
+  hasFts5: true,
   table: " STRICT",
   smallTable: " STRICT, WITHOUT ROWID",
   // BEGIN IMMEDIATE has the only write lock there is.
@@ -48,6 +58,9 @@ const pg: Dialect = {
   integer: "BIGINT",
   count: "INTEGER",
   small: "SMALLINT",
+  bytes: "BYTEA",
+  ordered: "TEXT COLLATE \"C\"",
+  hasFts5: false,
   table: "",
   smallTable: "",
   // Lets rows that refer to the locked one be inserted.

@@ -1,18 +1,12 @@
 /**
- * The tables, and how a database comes to have them.
+ * The tables of threads.
  */
 import * as Effect from "effect/Effect"
-import * as Migrator from "effect/sql/Migrator"
-import { SqlClient } from "effect/sql/SqlClient"
-import { isSqlError, type SqlError } from "effect/sql/SqlError"
+import type { SqlClient } from "effect/sql/SqlClient"
+import type { SqlError } from "effect/sql/SqlError"
 import { CheckpointError } from "../../GraphError.ts"
 import type { Dialect } from "./dialect.ts"
-
-/** Names the table of the migrations that a database has had. */
-const migrationTable = "superstep_migrations"
-
-/** The newest migration of this version. A database that has had a later one is refused. */
-export const newestMigration = 1
+import { checkTables, type FormatError, type Plan, prepareTables } from "./migrating.ts"
 
 const checkpointTables = (dialect: Dialect): ReadonlyArray<string> => [
   `CREATE TABLE superstep_threads (
@@ -64,82 +58,22 @@ const probes: ReadonlyArray<string> = [
   "SELECT thread, place, branch, id, owner FROM superstep_heads WHERE 1 = 0"
 ]
 
-const migrations = (dialect: Dialect) =>
-  Migrator.make({})({
-    table: migrationTable,
-    loader: Migrator.fromRecord({
-      "0001_checkpoints": Effect.flatMap(
-        SqlClient,
-        (sql) => Effect.forEach(checkpointTables(dialect), (text) => sql.unsafe(text), { discard: true })
-      )
-    })
-  })
+const plan: Plan = { table: "superstep_migrations", migrations: { "0001_checkpoints": checkpointTables }, probes }
 
-const formatError = (detail: string, cause?: unknown): CheckpointError =>
-  new CheckpointError({ reason: "Format", thread: "", detail, cause })
-
-/** SQLite's code for SQL that does not fit the schema. */
-const sqliteGenericError = 1
-
-/** Whether the database works, but its tables are not as expected. */
-const isMisfit = ({ reason }: SqlError): boolean =>
-  reason._tag === "SqlSyntaxError" ||
-  (reason.cause instanceof Error && "errcode" in reason.cause && reason.cause.errcode === sqliteGenericError)
-
-const misfit = (error: SqlError): SqlError | CheckpointError =>
-  isMisfit(error)
-    ? formatError(`its superstep tables are not as this version knows them: ${error.message}`, error)
-    : error
-
-/** The newest migration that the database has had; 0 for none. Changes nothing. */
-const migrationOf: (
-  sql: SqlClient,
-  dialect: Dialect
-) => Effect.Effect<number, SqlError | CheckpointError> = Effect.fnUntraced(function*(sql: SqlClient, dialect: Dialect) {
-  const tables = yield* sql.unsafe<{ found: unknown }>(dialect.text(dialect.hasTable), [migrationTable])
-  if (Number(tables[0]!.found) === 0) return 0
-  const rows = yield* Effect.mapError(
-    sql.unsafe<{ newest: unknown }>(`SELECT MAX(migration_id) AS newest FROM ${migrationTable}`),
-    misfit
+const told = <A>(effect: Effect.Effect<A, SqlError | FormatError>): Effect.Effect<A, SqlError | CheckpointError> =>
+  Effect.catchTag(
+    effect,
+    "FormatError",
+    ({ cause, detail }) => Effect.fail(new CheckpointError({ reason: "Format", thread: "", detail, cause }))
   )
-  const newest = Number(rows[0]!.newest ?? 0)
-  if (newest >= 0 && newest <= newestMigration) return newest
-  return yield* formatError(
-    `it was written by a later version of superstep (migration ${
-      rows[0]!.newest
-    }, this version knows ${newestMigration}). ` +
-      "It was not changed: use the later version"
-  )
-})
 
 /** Fails if the database was written by a later version. Changes nothing. */
 export const checkSchema = (sql: SqlClient, dialect: Dialect): Effect.Effect<void, SqlError | CheckpointError> =>
-  Effect.asVoid(migrationOf(sql, dialect))
-
-const migrate: (
-  sql: SqlClient,
-  dialect: Dialect
-) => Effect.Effect<void, SqlError | CheckpointError> = Effect.fnUntraced(function*(sql: SqlClient, dialect: Dialect) {
-  if (dialect.schemaLock !== undefined) yield* sql.unsafe(dialect.schemaLock)
-  // Again, under the lock: another process may have been faster.
-  if ((yield* migrationOf(sql, dialect)) === newestMigration) return
-  yield* migrations(dialect).pipe(
-    Effect.provideService(SqlClient, sql),
-    Effect.mapError((error) => {
-      if (isSqlError(error)) return misfit(error)
-      return isSqlError(error.cause) ? misfit(error.cause) : formatError(error.message, error)
-    })
-  )
-})
+  told(checkTables(sql, dialect, plan))
 
 /**
  * Brings the tables of the database up to date, in one transaction, whichever of several processes comes first. A database of a
  * later version, or one whose tables are not as expected, is left as it is.
  */
-export const prepareSchema: (
-  sql: SqlClient,
-  dialect: Dialect
-) => Effect.Effect<void, SqlError | CheckpointError> = Effect.fnUntraced(function*(sql: SqlClient, dialect: Dialect) {
-  if ((yield* migrationOf(sql, dialect)) < newestMigration) yield* sql.withTransaction(migrate(sql, dialect))
-  yield* Effect.mapError(Effect.forEach(probes, (text) => sql.unsafe(text), { discard: true }), misfit)
-})
+export const prepareSchema = (sql: SqlClient, dialect: Dialect): Effect.Effect<void, SqlError | CheckpointError> =>
+  told(prepareTables(sql, dialect, plan))
