@@ -68,6 +68,9 @@ export interface Shared {
   id: string | undefined
 }
 
+/** Names a run: random, made when first asked for. */
+export const runId = (shared: Shared): string => shared.thread?.owner ?? (shared.id ??= globalThis.crypto.randomUUID())
+
 /** One graph in one run. */
 export interface GraphRun {
   readonly shared: Shared
@@ -249,8 +252,7 @@ export class Attempt implements RunningShape {
     }
   }
   get run(): string {
-    const { shared } = this.#run
-    return shared.thread?.owner ?? (shared.id ??= globalThis.crypto.randomUUID())
+    return runId(this.#run.shared)
   }
   get metadata(): Readonly<Record<string, Schema.Json>> {
     return this.#run.shared.metadata
