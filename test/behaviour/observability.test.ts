@@ -216,7 +216,7 @@ behaves(
         "superstep_tasks app": 6,
         "superstep_retries app": 2,
         "superstep_pauses app": 1,
-        "superstep_checkpoint_bytes": 4,
+        "superstep_commit_characters": 4,
         "superstep_commit_millis": 4
       })
       const second = yield* measured(thread.resume(Ask.reply("!")))
