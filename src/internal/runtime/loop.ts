@@ -21,6 +21,7 @@ import {
   RecursionLimit,
   ReplayMismatch,
   StalledJoin,
+  ThreadConflict,
   ThreadDeleted
 } from "../../GraphError.ts"
 import { canonical } from "../canonical.ts"
@@ -35,7 +36,7 @@ import { inputWrites, updateOf, type Write } from "../engine/writes.ts"
 import { itemsOf } from "../growing.ts"
 import { offerTraced, wants } from "./events.ts"
 import { Counts } from "./metrics.ts"
-import { isAlive, isFault, load, type ReadError, Session, type ThreadRun, whole } from "./session.ts"
+import { isAlive, isFault, load, type ReadError, Session, whole } from "./session.ts"
 import { observedSuperstep } from "./spans.ts"
 import { announce, askedOf, execute, failureOf, type Outcomes, recordOf, report } from "./superstep.ts"
 import {
@@ -524,18 +525,24 @@ export const feed: (run: GraphRun, input: unknown) => Erased<void> = Effect.fnUn
 // Graphs inside tasks
 // ---------------------------------------------------------------------------
 
-/** A checkpoint of a graph inside a task, which has to be there. */
-const loadInside: (thread: ThreadRun, program: Program, namespace: string, id: string) => Effect.Effect<
+/** A checkpoint of a graph inside a task of this session, which has to be there. */
+const loadInside: (around: Session, program: Program, namespace: string, id: string) => Effect.Effect<
   Place,
-  ReadError | ThreadDeleted
-> = Effect.fnUntraced(function*(run: ThreadRun, program: Program, namespace: string, id: string) {
-  const { life, saver, thread } = run
-  const found = yield* load(run, program, namespace, id)
+  ReadError | ThreadConflict | ThreadDeleted
+> = Effect.fnUntraced(function*(around: Session, program: Program, namespace: string, id: string) {
+  const { branch, life, saver, thread } = around.run
+  const found = yield* load(around.run, program, namespace, id)
   if (found._tag === "Some") {
     yield* whole(thread, program, found.value.place)
     return found.value.place
   }
   if (!(yield* isAlive(saver, thread, life))) return yield* new ThreadDeleted({ thread })
+  // Somebody was faster, and what this run stands on was pruned.
+  const now = yield* saver.head(thread, around.key, branch)
+  const at = now._tag === "Some" ? now.value.id : undefined
+  if (around.isStored && at !== around.id) {
+    return yield* new ThreadConflict({ thread, branch, expected: around.id, found: at })
+  }
   const detail = `the checkpoint of the graph at "${namespace}" is missing`
   return yield* new CheckpointError({ reason: "Decode", thread, checkpoint: id, detail })
 })
@@ -568,7 +575,7 @@ const nestedSession: (
     if (thread.durability === "async" && (hasRun || kept !== undefined)) yield* thread.commits.flush
     const head = hasRun ? yield* thread.saver.head(thread.thread, key, thread.branch) : undefined
     if (head?._tag === "Some") {
-      const place = yield* loadInside(thread, call.program, namespace, head.value.id)
+      const place = yield* loadInside(session, call.program, namespace, head.value.id)
       return new Session({ ...options, place, isAtHead: true })
     }
     if (kept !== undefined) {
@@ -577,7 +584,7 @@ const nestedSession: (
         const place = yield* Effect.fromResult(standing.placeFor(call.program))
         return new Session({ ...options, place, isAtHead: false, line: standing.line })
       }
-      const place = yield* loadInside(thread, call.program, namespace, kept)
+      const place = yield* loadInside(session, call.program, namespace, kept)
       return new Session({ ...options, place, isAtHead: false })
     }
     return new Session({ ...options, place: emptyPlace(call.program, origin), isAtHead: false })
