@@ -103,7 +103,9 @@ export const checkThread = (thread: string): Effect.Effect<void, InvalidArgument
     : Effect.fail(
       new InvalidArgument({
         argument: "thread",
-        detail: `an id is a text of 1 to ${maxThreadLength} characters, not ${quoted(thread).slice(0, 64)}`
+        detail: `an id is a text of 1 to ${maxThreadLength} characters, not ${
+          typeof thread === "string" && thread.length > 0 ? `one of ${thread.length}` : quoted(thread)
+        }`
       })
     )
 
