@@ -20,7 +20,8 @@ import { isReply, type Reply } from "../../Interrupt.ts"
 import { canonical } from "../canonical.ts"
 import { encoding } from "../codec.ts"
 import { output } from "../engine/checkpoint.ts"
-import { inputTask, plan } from "../engine/plan.ts"
+import { completeAt, inputRecords, missingKeys, withInputRecords } from "../engine/inputs.ts"
+import { inputTask, plan, stalledJoin } from "../engine/plan.ts"
 import type { Program } from "../engine/program.ts"
 import {
   type Answers,
@@ -34,7 +35,7 @@ import {
 import { commandWrites, inputWrites, type Write, type WriteError } from "../engine/writes.ts"
 import { taking } from "../fit.ts"
 import { quoted } from "../say.ts"
-import { advance, completeAt, feed, inputRecords, missingKeys, stalledJoin, withInputRecords } from "./loop.ts"
+import { advance, feed } from "./loop.ts"
 import { decodeRequest, showRequest } from "./requests.ts"
 import { drive, makeRun, type RootOptions, told, withinTime } from "./root.ts"
 import {
