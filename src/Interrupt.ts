@@ -9,6 +9,7 @@
  *
  * @since 0.1.0
  */
+import type * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import type * as Result from "effect/Result"
@@ -205,7 +206,7 @@ export interface Scratchpad {
     interrupt: Any,
     payload: unknown,
     key: string | undefined,
-    fiber: number
+    fiber: { readonly id: number; readonly context: Context.Context<never> }
   ) => Result.Result<unknown, AnyRequest | ThreadError>
 }
 
@@ -256,7 +257,7 @@ export const make = <const Tag extends string, Payload extends AnySchema, Answer
         Running,
         (running) =>
           Effect.withFiber((fiber) =>
-            Effect.fromResult((running["~scratchpad"] as Scratchpad).ask(self, payload, asked?.key, fiber.id))
+            Effect.fromResult((running["~scratchpad"] as Scratchpad).ask(self, payload, asked?.key, fiber))
           )
       ),
     reply: (answer: unknown, to?: { readonly id?: string }): Reply<Tag, unknown> => ({

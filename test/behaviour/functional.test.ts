@@ -827,3 +827,30 @@ behaves(
       assert.strictEqual(runs, 1)
     })
 )
+
+behaves("P2 a result that is nothing is refused, unless its schema takes it", () =>
+  Effect.gen(function*() {
+    const first = Entrypoint.make("first", { input: ints, output: Schema.Int, run: (list) => list[0]! })
+    const error = yield* Effect.flip(first.thread("t").invoke([]))
+    assert.deepInclude(error, { _tag: "InvalidUpdate", reason: "InvalidValue", channel: END })
+    const saving = Entrypoint.make("saving", {
+      input: ints,
+      output: Schema.Int,
+      saved: Schema.Int,
+      run: (list) => Entrypoint.final({ value: list[0]!, save: 1 })
+    })
+    assert.deepInclude(yield* Effect.flip(saving.thread("s").invoke([])), { _tag: "InvalidUpdate", channel: END })
+    const head = Task.make("head", { input: ints, output: Schema.Int, run: (list) => list[0]! })
+    const calling = Entrypoint.make("calling", { input: ints, output: Schema.Int, run: (list) => head(list) })
+    assert.strictEqual((yield* Effect.flip(calling.thread("c").invoke([])))._tag, "InvalidUpdate")
+    const maybe = Entrypoint.make("maybe", {
+      input: ints,
+      output: Schema.UndefinedOr(Schema.Int),
+      run: (list) => list[0]
+    })
+    assert.strictEqual(yield* maybe.thread("m").invoke([1]), 1)
+    assert.strictEqual(yield* maybe.thread("m").invoke([]), undefined)
+    const nothing = Task.make("nothing", { input: ints, output: Schema.Void, run: () => undefined })
+    const quiet = Entrypoint.make("quiet", { input: ints, output: Schema.Void, run: (list) => nothing(list) })
+    assert.strictEqual(yield* quiet.thread("q").invoke([1]), undefined)
+  }))

@@ -112,3 +112,25 @@ it.live("who is interrupted while it waits for the store lets go of it (SQLite)"
     yield* store.put(["b"], "k", 1)
     assert.isTrue(Option.isSome(yield* store.get(["b"], "k")))
   }).pipe(Effect.provide(stores[1][1])))
+
+it.effect("what is no JSON is refused with where it stands, and without what it holds", () =>
+  Effect.gen(function*() {
+    const store = yield* Store.Store
+    const cyclic: Record<string, unknown> = {}
+    cyclic["self"] = cyclic
+    const cases: ReadonlyArray<readonly [unknown, string]> = [
+      [{ password: "hunter2", at: [1, new Date(0)] }, "Expected a JSON value at at.1, got a value of type object"],
+      [{ n: Number.NaN }, "Expected a JSON value at n, got NaN"],
+      [{ f: () => "secret" }, "Expected a JSON value at f, got a value of type function"],
+      [undefined, "Expected a JSON value, got a value of type undefined"],
+      [cyclic, "Expected a JSON value of at most 500 levels"]
+    ]
+    for (const [value, detail] of cases) {
+      const error = yield* Effect.flip(store.put(["a"], "k", value as never))
+      assert.deepInclude(error, { _tag: "InvalidArgument", argument: "value", detail })
+    }
+    let deep: Schema.Json = []
+    for (let level = 1; level < 500; level++) deep = [deep]
+    yield* store.put(["a"], "k", deep)
+    assert.deepStrictEqual(Option.getOrThrow(yield* store.get(["a"], "k")).value, deep)
+  }).pipe(Effect.provide(Store.layerMemory)))

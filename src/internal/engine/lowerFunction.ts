@@ -1,8 +1,10 @@
 /** From a function to a program of one node: its input in one channel, its result in another, and what it saves for the next run in a third. Pure. */
+import * as Option from "effect/Option"
 import * as Channel from "../../Channel.ts"
 import { END } from "../../Command.ts"
 import type { Migration } from "../../Migration.ts"
 import type * as Policy from "../../Policy.ts"
+import { problemOf } from "../codec.ts"
 import { assemble, Channels, checkName, type GraphOptions } from "./assemble.ts"
 import { channelCodec, recordCodec, tasksCodec } from "./codecs.ts"
 import { INPUT, type NodeProgram, type Program, type Read, TASKS, type Writer } from "./program.ts"
@@ -43,11 +45,15 @@ export const lowerFunction = (description: FunctionDescription): Program => {
   // It clears itself: a run that gives nothing does not give what the one before gave.
   const result = Channel.ephemeral(description.output)
   const end = channels.add(END, result.rule, channelCodec(result), result)
-  const writers: Array<Writer> = [{ _tag: "Channel", channel: end, map: (result) => parts(result).value }]
+  // A result that may be nothing is not written then: nothing is what is read.
+  const isSkippable = Option.isNone(problemOf(description.output, undefined))
+  const writers: Array<Writer> = [
+    { _tag: "Channel", channel: end, map: (result) => parts(result).value, isSkippable }
+  ]
   const reads = [start]
   if (kept !== undefined) {
     const previous = channels.add(PREVIOUS, kept.rule, channelCodec(kept), kept)
-    writers.push({ _tag: "Channel", channel: previous, map: (result) => parts(result).save })
+    writers.push({ _tag: "Channel", channel: previous, map: (result) => parts(result).save, isSkippable: true })
     reads.push(previous)
   }
   const state = channels.list.map((_, number) => number)

@@ -61,7 +61,8 @@ export const lowerPregel = (description: PregelDescription): Program => {
       writers: node.write.map(({ channel, map }) => ({
         _tag: "Channel",
         channel: number(channel, `node "${key}"`),
-        map
+        map,
+        isSkippable: true
       })),
       isRouted: false,
       body: { _tag: "Run", run: node.run },

@@ -82,7 +82,13 @@ export type Writer =
     readonly reads: ReadonlyArray<number>
   }
   /** Writes a channel from the node's result; `undefined` is no write. */
-  | { readonly _tag: "Channel"; readonly channel: number; readonly map: (result: unknown) => unknown }
+  | {
+    readonly _tag: "Channel"
+    readonly channel: number
+    readonly map: (result: unknown) => unknown
+    /** Whether the channel is left as it is for `undefined`. */
+    readonly isSkippable: boolean
+  }
 
 export type Persistence = "call" | "thread" | "none"
 

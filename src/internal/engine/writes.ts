@@ -204,7 +204,7 @@ export const writesOf = (
     if (writer._tag === "Update") isSteered = collectOutput(collector, output)
     else if (writer._tag === "Channel") {
       const value = writer.map(output)
-      if (value !== undefined) collector.channel(writer.channel, value)
+      if (value !== undefined || !writer.isSkippable) collector.channel(writer.channel, value)
     }
   }
   if (isSteered && !isHandled && node.isRouted) return refuse("MixedRouting", undefined, node.name)

@@ -1,61 +1,34 @@
 /** Running a program inside the node that asks for it, and how calls of one task are told apart. */
 import * as Cause from "effect/Cause"
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
 import { ConcurrentCall, Steering } from "../../GraphError.ts"
 import { Request } from "../../Interrupt.ts"
 import { Running } from "../../Running.ts"
 import { output } from "../engine/checkpoint.ts"
 import type { Persistence, Program } from "../engine/program.ts"
+import { Branch, branchOf, type Caller, CurrentBranch, inOrder } from "./branch.ts"
 import type { Attempt, Erased, GraphExit } from "./task.ts"
-
-/** Calls that are made one after another, of one attempt of a task: of the node itself, or of one of several branches that it runs at once. */
-class Branch {
-  readonly attempt: Attempt
-  readonly #place: string
-  #fiber: number | undefined = undefined
-  #count = 0
-
-  constructor(attempt: Attempt, place: string) {
-    this.attempt = attempt
-    this.#place = place
-  }
-
-  /** The place of the next call; none for a second fiber. */
-  next(fiber: number): string | undefined {
-    this.#fiber ??= fiber
-    return this.#fiber === fiber ? `${this.#place}${this.#count++}` : undefined
-  }
-}
-
-/** The branch of a task that a fiber belongs to. */
-const CurrentBranch = Context.Reference<Branch | undefined>("superstep/CurrentBranch", {
-  defaultValue: () => undefined
-})
-
-/** The place of the next call of a fiber; none where two fibers call without keys. */
-const nextPlace = (attempt: Attempt, fiber: { readonly id: number; readonly context: Context.Context<never> }) => {
-  const branch = Context.get(fiber.context, CurrentBranch)
-  return branch?.attempt === attempt ? branch.next(fiber.id) : attempt.nextCall(fiber.id)
-}
 
 const concurrent = (attempt: Attempt, called: string): Effect.Effect<never, unknown> => {
   attempt.pad.failure ??= new ConcurrentCall({ kind: "graph", node: attempt.node, called })
   return Effect.fail(attempt.pad.failure)
 }
 
-// Longer than any number of calls.
-const maxDigits = 16
-
-/** A place as a text that sorts as its calls are made. */
-const inOrder = (place: string): string => place.split(".").map((part) => part.padStart(maxDigits, "0")).join(".")
+/** Where a call is made. */
+interface Place {
+  readonly branch: Branch
+  readonly fiber: number
+  readonly key: string | undefined
+  readonly place: string
+}
 
 /** What a call of a program comes to for the node that makes it. */
 const conclude = (
   program: Program,
   attempt: Attempt,
-  { key, place }: { readonly key: string | undefined; readonly place: string },
+  { branch, fiber, key, place }: Place,
   exit: GraphExit
 ): Effect.Effect<unknown, unknown> => {
   switch (exit._tag) {
@@ -64,11 +37,14 @@ const conclude = (
     case "Parent":
       return Effect.fail(new Steering({ commands: exit.commands }))
     case "Stopped":
+      branch.end(exit.error, fiber)
       return Effect.fail(exit.error)
     case "Paused":
       attempt.pad.note(exit, key === undefined ? [2, inOrder(place)] : [3, key])
       // Answers that are void, and nothing else: that is for the one who gave them.
-      return exit.asked.length === 0 ? attempt.halt : Effect.fail(exit.asked[0]!.request)
+      if (exit.asked.length === 0) return attempt.halt
+      branch.end(exit.asked[0]!.request, fiber)
+      return Effect.fail(exit.asked[0]!.request)
   }
 }
 
@@ -78,21 +54,34 @@ export interface Called {
   readonly persistence: Persistence
 }
 
+/** Makes a call, where the fiber may make one: neither once it was interrupted, nor once it has something to wait for. */
+const calling = (call: (attempt: Attempt, branch: Branch, fiber: Caller) => Erased<unknown>): Erased<unknown> =>
+  Effect.andThen(
+    // In a finalizer too.
+    Effect.interruptible(Effect.void),
+    Effect.flatMap(Running, (running) =>
+      Effect.withFiber((fiber) => {
+        const attempt = running as Attempt
+        if (attempt.isHalted) return attempt.halt
+        const branch = branchOf(attempt.branch, fiber)
+        const end = attempt.asked?.failure ?? branch.endOf(fiber.id)
+        return end === undefined ? call(attempt, branch, fiber) : Effect.fail(end)
+      }))
+  )
+
 /** Runs a program inside the node that asks for it. */
 export const callInside = (
   { persistence, program }: Called,
   input: unknown,
   key: string | undefined
 ): Erased<unknown> =>
-  Effect.flatMap(Running, (running) =>
-    Effect.withFiber((fiber) => {
-      const attempt = running as Attempt
-      const place = key === undefined ? nextPlace(attempt, fiber) : `@${key}`
-      if (place === undefined) return concurrent(attempt, program.name)
-      const call = () => attempt.nest({ program, persistence, input, key: place })
-      const exit = key === undefined ? call() : attempt.keyed(key, program.name, call)
-      return Effect.flatMap(exit, (exit) => conclude(program, attempt, { key, place }, exit))
-    }))
+  calling((attempt, branch, { id: fiber }) => {
+    const place = key === undefined ? branch.next(fiber) : `@${key}`
+    if (place === undefined) return concurrent(attempt, program.name)
+    const call = () => attempt.nest({ program, persistence, input, key: place })
+    const exit = key === undefined ? call() : attempt.keyed(key, program.name, call)
+    return Effect.flatMap(exit, (exit) => conclude(program, attempt, { branch, fiber, key, place }, exit))
+  })
 
 // ---------------------------------------------------------------------------
 // Several at once
@@ -107,18 +96,20 @@ export const callAll = (
   effects: ReadonlyArray<Erased<unknown>>,
   concurrency: number | "unbounded"
 ): Erased<ReadonlyArray<unknown>> =>
-  Effect.flatMap(Running, (running) =>
-    Effect.withFiber((fiber) => {
-      const attempt = running as Attempt
-      const place = nextPlace(attempt, fiber)
-      if (place === undefined) return concurrent(attempt, "Task.all")
-      const branches = effects.map((effect, index) => {
-        const own = new Branch(attempt, `${place}.${index}.`)
-        return Effect.flatMap(
-          Effect.exit(Effect.provideService(effect, CurrentBranch, own)),
-          (exit): Erased<Exit.Exit<unknown, unknown>> =>
-            Exit.isSuccess(exit) || isPause(exit) ? Effect.succeed(exit) : Effect.failCause(exit.cause)
-        )
-      })
-      return Effect.flatMap(Effect.all(branches, { concurrency }), (exits) => Effect.all(exits))
-    }))
+  calling((attempt, branch, { id: fiber }) => {
+    const place = branch.next(fiber)
+    if (place === undefined) return concurrent(attempt, "Task.all")
+    const branches = effects.map((effect, index) => {
+      const own = new Branch(attempt, `${place}.${index}.`)
+      return Effect.flatMap(
+        Effect.exit(Effect.provideService(effect, CurrentBranch, own)),
+        (exit): Erased<Exit.Exit<unknown, unknown>> =>
+          Exit.isSuccess(exit) || isPause(exit) ? Effect.succeed(exit) : Effect.failCause(exit.cause)
+      )
+    })
+    return Effect.flatMap(Effect.all(branches, { concurrency }), (exits) => {
+      const paused = exits.find(isPause)
+      if (paused !== undefined) branch.end(Option.getOrThrow(Exit.findErrorOption(paused)), fiber)
+      return Effect.all(exits)
+    })
+  }) as Erased<ReadonlyArray<unknown>>

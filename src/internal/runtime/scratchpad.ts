@@ -7,7 +7,14 @@ import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import * as Channel from "../../Channel.ts"
-import { CheckpointError, ConcurrentCall, DuplicateKey, InterruptMismatch, InvalidArgument } from "../../GraphError.ts"
+import {
+  CheckpointError,
+  ConcurrentCall,
+  DuplicateKey,
+  InterruptMismatch,
+  InvalidArgument,
+  type ReplayMismatch
+} from "../../GraphError.ts"
 import { type Any, type AnyRequest, Request, type Scratchpad } from "../../Interrupt.ts"
 import { canonical } from "../canonical.ts"
 import { encoding } from "../codec.ts"
@@ -16,6 +23,7 @@ import type { StoredAnswer, StoredRequest } from "../engine/stored.ts"
 import { taking } from "../fit.ts"
 import { quoted } from "../say.ts"
 import type { GivenAnswers } from "./answers.ts"
+import { type Branch, branchOf, type Caller, inOrder } from "./branch.ts"
 import { isKey, keyShape } from "./keys.ts"
 
 /** A question without an answer. */
@@ -34,6 +42,8 @@ export interface Place {
   /** Whether the error handler of the node asks: its questions are not those of the node. */
   readonly isHandler: boolean
   readonly thread: string | undefined
+  /** The branch of the node itself. */
+  readonly root: Branch
 }
 
 /** Where a question stands among those of its task: the task's own come first. */
@@ -44,6 +54,11 @@ const compare = (a: string, b: string): number => a < b ? -1 : a > b ? 1 : 0
 const byOrder = ({ order: a }: { readonly order: Order }, { order: b }: { readonly order: Order }): number =>
   a[0] - b[0] || compare(a[1], b[1])
 
+const orderOf = (branch: Branch, key: string | undefined): Order => {
+  if (key !== undefined) return [1, key]
+  return branch.place === "" ? [0, ""] : [2, inOrder(branch.place)]
+}
+
 /** Answers that turned out to be void, and why. */
 export interface Voids {
   readonly voided: ReadonlyArray<string>
@@ -53,13 +68,10 @@ export interface Voids {
 export class AttemptScratchpad implements Scratchpad {
   readonly #place: Place
   readonly #answers: GivenAnswers
-  readonly #ordinals = new Map<string, number>()
-  #fiber: number | undefined = undefined
   readonly #asked = new Map<string, Asked & { readonly order: Order }>()
-  #unkeyed: AnyRequest | undefined = undefined
   readonly #voids: Array<Voids & { readonly order: Order }> = []
   /** What ends the task whatever else it did: the engine's own failure. */
-  failure: InvalidArgument | ConcurrentCall | DuplicateKey | CheckpointError | undefined = undefined
+  failure: InvalidArgument | ConcurrentCall | DuplicateKey | CheckpointError | ReplayMismatch | undefined = undefined
   readonly #answered = new Set<string>()
   /** What was asked under each key that has no answer yet, as canonical text. */
   readonly #open = new Map<string, string>()
@@ -73,25 +85,29 @@ export class AttemptScratchpad implements Scratchpad {
     this.#answers = answers
   }
 
-  ask(interrupt: Any, payload: unknown, key: string | undefined, fiber: number): Result.Result<unknown, AnyRequest> {
+  ask(interrupt: Any, payload: unknown, key: string | undefined, fiber: Caller): Result.Result<unknown, AnyRequest> {
     const { tag } = interrupt
     if (key !== undefined && !isKey(key)) {
       this.failure ??= new InvalidArgument({ argument: "key", detail: `Expected ${keyShape}, got ${quoted(key)}` })
       return Result.fail(this.#request(interrupt, payload, "key"))
     }
+    const branch = branchOf(this.#place.root, fiber)
     if (key === undefined) {
-      this.#fiber ??= fiber
-      if (this.#fiber !== fiber) {
+      if (!branch.isAskedBy(fiber.id)) {
         this.failure ??= new ConcurrentCall({ kind: "ask", node: this.#place.node, called: tag })
-        return Result.fail(this.#unkeyed ?? this.#request(interrupt, payload, "concurrent"))
+        return Result.fail(branch.unanswered ?? this.#request(interrupt, payload, "concurrent"))
       }
-      if (this.#unkeyed !== undefined) return Result.fail(this.#unkeyed)
+      if (branch.unanswered !== undefined) return Result.fail(branch.unanswered)
     }
-    const ordinal = this.#ordinals.get(tag) ?? 0
+    const ordinal = branch.ordinals.get(tag) ?? 0
     // What is asked is what would be read back: nobody else's, and the same after a resume.
     const taken = taking(interrupt.payload, payload)
     const shown = Result.isSuccess(taken) ? taken.success : payload
-    const request = this.#request(interrupt, shown, key === undefined ? `ordinal:${ordinal}` : `key:${key}`)
+    const request = this.#request(
+      interrupt,
+      shown,
+      key === undefined ? `ordinal:${branch.place}${ordinal}` : `key:${key}`
+    )
     const encoded = Result.flatMap(taken, (value) => encoding(interrupt.payload, value))
     if (Result.isFailure(encoded)) return this.#unstorable(request, encoded.failure)
     if (key !== undefined && this.#isTaken(request.id, canonical(encoded.success))) {
@@ -99,16 +115,17 @@ export class AttemptScratchpad implements Scratchpad {
       return Result.fail(request)
     }
     const given = this.#answers.take(request.id)
-    const order: Order = key === undefined ? [0, ""] : [1, key]
+    const order = orderOf(branch, key)
     const answer = given === undefined
       ? Option.none()
       : this.#answerIn(interrupt, { request, payload: encoded.success, order }, given)
     if (Option.isSome(answer)) {
       this.#answered.add(request.id)
-      if (key === undefined) this.#ordinals.set(tag, ordinal + 1)
+      if (key === undefined) branch.ordinals.set(tag, ordinal + 1)
       return Result.succeed(answer.value)
     }
-    if (key === undefined) this.#unkeyed = request
+    if (key === undefined) branch.unanswered = request
+    branch.end(request, fiber.id)
     const asker = this.#place.isHandler ? { isHandler: true as const } : {}
     const stored = { id: request.id, tag, payload: encoded.success, ...asker }
     this.#asked.set(request.id, { request, stored, order })

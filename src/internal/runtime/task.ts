@@ -22,6 +22,7 @@ import {
   InterruptMismatch,
   isEngineError,
   NodeTimeout,
+  ReplayMismatch,
   Steering
 } from "../../GraphError.ts"
 import type { NodeCacheShape } from "../../NodeCache.ts"
@@ -38,6 +39,7 @@ import { updateOf, withRouting, type Write, type WriteError, writesOf } from "..
 import { isPromise, promised } from "../promise.ts"
 import { quoted } from "../say.ts"
 import type { GivenAnswers } from "./answers.ts"
+import { Branch } from "./branch.ts"
 import type { Sink } from "./events.ts"
 import type { Counts } from "./metrics.ts"
 import { type Asked, AttemptScratchpad, type Voids } from "./scratchpad.ts"
@@ -189,9 +191,9 @@ export class Attempt implements RunningShape {
   readonly #isHandler: boolean
   readonly #keys = new Set<string>()
   #scratchpad: AttemptScratchpad | undefined = undefined
-  #calls = 0
   #hasNested = false
-  #caller: number | undefined = undefined
+  /** What the node itself calls and asks. */
+  readonly branch = new Branch(this, "")
   /** Heads of the graphs that this task called, by namespace. */
   readonly graphs = new Map<string, string>()
   /** When the attempt last made progress, on the clock of its timeouts. */
@@ -305,7 +307,8 @@ export class Attempt implements RunningShape {
         task: this.task,
         node: this.node,
         isHandler: this.#isHandler,
-        thread: this.thread
+        thread: this.thread,
+        root: this.branch
       },
       run.shared.answers
     )
@@ -321,11 +324,6 @@ export class Attempt implements RunningShape {
     return hash("random", run.shared.thread?.thread ?? run.shared.seed, run.namespace, superstepId(run), this.task)
   })
 
-  /** The key under which an unkeyed call of a graph keeps its place. */
-  nextCall(fiber: number): string | undefined {
-    this.#caller ??= fiber
-    return this.#caller === fiber ? String(this.#calls++) : undefined
-  }
   /** Runs a call under the key that its caller gave it, which no other call has. One that did not end well may be made again. */
   keyed(key: string, name: string, call: () => Erased<GraphExit>): Erased<GraphExit> {
     if (this.#keys.has(key)) {
@@ -358,6 +356,8 @@ export class Attempt implements RunningShape {
     // The numbers of this task are its own: what runs inside draws from where the run draws.
     const apart = Effect.provideService(nested, Random.Random, run.shared.random)
     const noted = Effect.catchCause(apart, (cause) => {
+      const error = Option.getOrUndefined(Cause.findErrorOption(cause))
+      if (error instanceof ReplayMismatch) this.pad.failure ??= error
       if (!isFault(run.shared.thread, cause)) return Effect.failCause(cause)
       this.fault ??= cause
       return this.halt

@@ -56,6 +56,41 @@ export const isJson = (u: unknown): u is Schema.Json => {
   }
 }
 
+/** Levels of records and lists in a value. */
+const maxDepth = 500
+
+const tooDeep = `Expected a JSON value of at most ${maxDepth} levels`
+
+const partsOf = (value: unknown): ReadonlyArray<readonly [string, unknown]> =>
+  typeof value === "object" && value !== null ? Object.entries(value) : []
+
+/** Level by level: a call stack has an end. */
+const isTooDeep = (value: unknown): boolean => {
+  let level = [value]
+  for (let depth = 0; depth <= maxDepth; depth++) {
+    level = level.filter((one) => typeof one === "object" && one !== null)
+    if (level.length === 0) return false
+    level = level.flatMap((one) => Object.values(one as object))
+  }
+  return true
+}
+
+/** Where a value is no JSON. It may hold secrets, or be large: the text of the error says nothing of what it holds. */
+const problemIn = (value: unknown): string => {
+  let found = value
+  let path = ""
+  for (let depth = 0; depth <= maxDepth; depth++) {
+    const part = partsOf(found).find(([, part]) => !isJson(part))
+    if (part === undefined) {
+      const got = typeof found === "number" ? String(found) : `a value of type ${typeof found}`
+      return `Expected a JSON value${path === "" ? "" : ` at ${path}`}, got ${got}`
+    }
+    path += path === "" ? part[0] : `.${part[0]}`
+    found = part[1]
+  }
+  return tooDeep
+}
+
 /** The lifetime in milliseconds; none if it has no end. */
 export const millisOf = (argument: string, ttl: Duration.Input): Asked<number | undefined> => {
   const duration = Duration.fromInput(ttl)
@@ -104,7 +139,8 @@ export interface Defaults {
 
 export const putting = (value: Schema.Json, options: PutOptions | undefined, by: Defaults): Asked<Putting> =>
   told(options, ({ index, ttl }: PutOptions) => {
-    if (!isJson(value)) return refuse("value", "a JSON value", value)
+    const problem = isJson(value) ? (isTooDeep(value) ? tooDeep : undefined) : problemIn(value)
+    if (problem !== undefined) return Result.fail(new InvalidArgument({ argument: "value", detail: problem }))
     const millis = ttl === undefined ? Result.succeed(by.ttlMillis) : millisOf("ttl", ttl)
     if (Result.isFailure(millis)) return Result.fail(millis.failure)
     const found = index === undefined

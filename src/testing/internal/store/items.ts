@@ -173,6 +173,13 @@ const names: ReadonlyArray<Calls.Case> = [
   )
 ]
 
+/** A list in a list, and so on. */
+const nested = (levels: number): Schema.Json => {
+  let value: Schema.Json = []
+  for (let level = 1; level < levels; level++) value = [value]
+  return value
+}
+
 /** Calls with arguments that types refuse. */
 const wrong: ReadonlyArray<
   readonly [argument: string, call: (store: Store.StoreShape) => ReturnType<typeof Calls.put>]
@@ -193,6 +200,8 @@ const wrong: ReadonlyArray<
   ["value", (store) => store.put(["a"], "k", undefined as never)],
   ["value", (store) => store.put(["a"], "k", Number.NaN)],
   ["value", (store) => store.put(["a"], "k", { at: new Date(0) } as never)],
+  ["value", (store) => store.put(["a"], "k", nested(501))],
+  ["value", (store) => store.put(["a"], "k", nested(50_000))],
   ["ttl", (store) => store.put(["a"], "k", 1, { ttl: 0 })],
   ["ttl", (store) => store.put(["a"], "k", 1, { ttl: -1 })],
   ["ttl", (store) => store.put(["a"], "k", 1, { ttl: "-1 minutes" })],

@@ -1,0 +1,74 @@
+/** The branches of a task: where what it calls and asks has its place, and where it goes no further. */
+import * as Context from "effect/Context"
+import type { AnyRequest } from "../../Interrupt.ts"
+
+/** A fiber, as far as a branch looks at it. */
+export interface Caller {
+  readonly id: number
+  readonly context: Context.Context<never>
+}
+
+/** What is called or asked one after another in one attempt of a task: by the node itself, or by one of several effects that it runs at once. */
+export class Branch {
+  /** The attempt that it belongs to. */
+  readonly owner: object
+  /** The prefix of its places: that of the node itself is empty. */
+  readonly place: string
+  #caller: number | undefined = undefined
+  #asker: number | undefined = undefined
+  #count = 0
+  /** What it waits for, if it has asked for what it was not given. */
+  unanswered: AnyRequest | undefined = undefined
+  /** How often each question was asked and answered, by tag. */
+  readonly ordinals = new Map<string, number>()
+  #ended: { readonly error: unknown; readonly fiber: number } | undefined = undefined
+
+  constructor(owner: object, place: string) {
+    this.owner = owner
+    this.place = place
+  }
+
+  /** The place of the next call; none for a second fiber. */
+  next(fiber: number): string | undefined {
+    this.#caller ??= fiber
+    return this.#caller === fiber ? `${this.place}${this.#count++}` : undefined
+  }
+
+  /** Whether the questions of the branch are those of the fiber. */
+  isAskedBy(fiber: number): boolean {
+    this.#asker ??= fiber
+    return this.#asker === fiber
+  }
+
+  /** Notes that a fiber of the branch goes no further in this run. */
+  end(error: unknown, fiber: number): void {
+    this.#ended = { error, fiber: Math.max(fiber, this.#ended?.fiber ?? fiber) }
+  }
+
+  /**
+   * Why a fiber of the branch calls nothing more in this run. What handles a pause, or cleans up behind it, is not part of the work: its
+   * calls would take the places of those that come with the answer. Fibers that were started after the one that ended go on: what
+   * one of several fibers waits for is no end for the others.
+   */
+  endOf(fiber: number): unknown {
+    return this.#ended !== undefined && fiber <= this.#ended.fiber ? this.#ended.error : undefined
+  }
+}
+
+/** The branch that a fiber belongs to, where it is not the node itself. */
+export const CurrentBranch = Context.Reference<Branch | undefined>("superstep/CurrentBranch", {
+  defaultValue: () => undefined
+})
+
+/** The branch that a fiber belongs to: what a task inside the task runs is not in the branches of the task. */
+export const branchOf = (root: Branch, fiber: Caller): Branch => {
+  const branch = Context.get(fiber.context, CurrentBranch)
+  return branch?.owner === root.owner ? branch : root
+}
+
+// Longer than any number of calls.
+const maxDigits = 16
+
+/** A place as a text that sorts as its calls are made. */
+export const inOrder = (place: string): string =>
+  place.split(".").map((part) => part.padStart(maxDigits, "0")).join(".")
