@@ -422,7 +422,8 @@ const storage = Effect.fnUntraced(function*(semantic: boolean) {
  * `Format` if the database was written by a later version, or has other tables of these names; it is then unchanged.
  *
  * Without `semantic`, words are looked up in an index: FTS5 in SQLite, GIN in Postgres. With it, the vectors below the prefix
- * are compared one by one, in this process.
+ * are compared: by Postgres, if it has the extension `vector` when the store is made, or the user may make it; else one by one, in this process. Both
+ * give the same.
  *
  * @category constructors
  * @since 0.1.0

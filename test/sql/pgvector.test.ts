@@ -45,13 +45,14 @@ const isInstalled = Effect.gen(function*() {
   return (yield* sql`SELECT 1 FROM pg_extension WHERE extname = 'vector'`).length > 0
 })
 
-/** As a role that may use the schema, and nothing more. */
+/** As a role that may use the schema, read what is there, and nothing more. */
 const asPlain = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
     const [row] = yield* sql<{ name: string }>`SELECT current_schema() AS name`
     yield* sql.unsafe(`CREATE ROLE plain_${row!.name}`)
     yield* sql.unsafe(`GRANT ALL ON SCHEMA ${row!.name} TO plain_${row!.name}`)
+    yield* sql.unsafe(`GRANT SELECT ON ALL TABLES IN SCHEMA ${row!.name} TO plain_${row!.name}`)
     yield* sql.unsafe(`SET ROLE plain_${row!.name}`)
     const given = yield* effect
     yield* sql`RESET ROLE`
@@ -215,6 +216,21 @@ describe("an extension that comes and goes", () => {
     })
   )
   test(
+    "who may only read uses what is there",
+    layerPgliteClient,
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      const store = yield* made
+      for (const key of ["1", "2", "3"]) yield* put(store, key, [Number(key), 1])
+      yield* sql`UPDATE superstep_store_items SET has_units = FALSE WHERE key = '2'`
+      yield* sql`UPDATE superstep_store_items SET units = NULL WHERE key = '3'`
+      const read = yield* asPlain(Effect.flatMap(made, (store) => found(store, [1, 0], { limit: 1 })))
+      // The database was asked: it no longer knows the third.
+      assert.deepStrictEqual(read.map(([key]) => key), ["2"])
+      assert.deepStrictEqual(yield* ready, ["1", "3"])
+    })
+  )
+  test(
     "a store of words makes none",
     layerPgliteClient,
     Effect.gen(function*() {
@@ -268,6 +284,9 @@ describe("an extension that comes and goes", () => {
       for (const [at, store] of stores.entries()) yield* put(store, `${at}`, [1, at])
       const all = yield* found(stores[0]!, [1, 0])
       yield* sql`DROP EXTENSION vector CASCADE`
+      const error = yield* Effect.flip(sql.withTransaction(found(stores[0]!, [1, 0])))
+      assert.deepInclude(error, { _tag: "StoreError", reason: "Storage" })
+      yield* sql.withTransaction(put(stores[1]!, "1", [1, 1]))
       assert.deepStrictEqual(yield* found(stores[0]!, [1, 0]), all)
       yield* put(stores[1]!, "2", [1, 2])
       const more = yield* found(stores[0]!, [1, 0])
