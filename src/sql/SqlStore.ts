@@ -14,6 +14,17 @@ import * as Database from "./internal/database.ts"
 import type { Dialect } from "./internal/dialect.ts"
 import { checkTables, type FormatError, prepareTables } from "./internal/migrating.ts"
 import { keyFromColumn, keyToColumn, namespaceFromColumn, namespaceToColumn, rangeOf } from "./internal/names.ts"
+import {
+  errorOf,
+  type Extension,
+  isThere,
+  nearest as nearestText,
+  prepare,
+  putUnits,
+  textFor,
+  unitOf,
+  unitsOf
+} from "./internal/pgvector.ts"
 import type { Integer } from "./internal/rows.ts"
 import { storePlan } from "./internal/storeSchema.ts"
 import { fromBytes, toBytes } from "./internal/vectors.ts"
@@ -31,32 +42,45 @@ const live = "(expires_millis IS NULL OR expires_millis > ?)"
 
 const plainColumns = "namespace, key, value, created_millis, updated_millis, ttl_millis"
 
+const noUnits: typeof putUnits = { columns: ", has_units", values: ", FALSE", updates: ", has_units = FALSE" }
+
 /** Every statement, written for the dialect once. Those of searches are put together of these parts: never of what a user gave. */
-const textsOf = ({ hasFts5, text }: Dialect) => ({
-  text,
-  item: text(`SELECT ${plainColumns} FROM superstep_store_items WHERE namespace = ? AND key = ? AND ${live}`),
-  refresh: text(
-    "UPDATE superstep_store_items SET expires_millis = ttl_millis + ? " +
-      "WHERE namespace = ? AND key = ? AND ttl_millis IS NOT NULL AND expires_millis > ?"
-  ),
-  put: text(
-    "INSERT INTO superstep_store_items " +
-      "(namespace, key, value, created_millis, updated_millis, ttl_millis, expires_millis, words, vectors) " +
-      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (namespace, key) DO UPDATE SET " +
-      "created_millis = CASE WHEN superstep_store_items.expires_millis <= excluded.updated_millis " +
-      "THEN excluded.created_millis ELSE superstep_store_items.created_millis END, " +
-      "value = excluded.value, updated_millis = excluded.updated_millis, ttl_millis = excluded.ttl_millis, " +
-      "expires_millis = excluded.expires_millis, words = excluded.words, vectors = excluded.vectors"
-  ),
-  delete: text("DELETE FROM superstep_store_items WHERE namespace = ? AND key = ?"),
-  sweep: text("DELETE FROM superstep_store_items WHERE expires_millis <= ? RETURNING 1 AS gone"),
-  withWords: hasFts5
-    ? "sequence IN (SELECT rowid FROM superstep_store_words WHERE superstep_store_words MATCH ?)"
-    : "string_to_array(words, ' ') && string_to_array(CAST(? AS TEXT), ' ')",
-  /** Words are letters and digits: quoted they are no syntax. */
-  wordsParam: (words: ReadonlyArray<string>): string =>
-    hasFts5 ? words.map((word) => `"${word}"`).join(" OR ") : words.join(" ")
-})
+const textsOf = (dialect: Dialect, extension: Extension | undefined) => {
+  const { hasFts5 } = dialect
+  const text = extension === undefined ? dialect.text : textFor(dialect, extension)
+  // Whoever knows nothing of unit vectors says that a row has none.
+  const units = extension !== undefined ? putUnits : dialect.hasExtensions ? noUnits : undefined
+  return {
+    text,
+    hasUnits: extension !== undefined,
+    item: text(`SELECT ${plainColumns} FROM superstep_store_items WHERE namespace = ? AND key = ? AND ${live}`),
+    refresh: text(
+      "UPDATE superstep_store_items SET expires_millis = ttl_millis + ? " +
+        "WHERE namespace = ? AND key = ? AND ttl_millis IS NOT NULL AND expires_millis > ?"
+    ),
+    put: text(
+      "INSERT INTO superstep_store_items " +
+        `(namespace, key, value, created_millis, updated_millis, ttl_millis, expires_millis, words, vectors${
+          units?.columns ?? ""
+        }) ` +
+        `VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?${units?.values ?? ""}) ` +
+        "ON CONFLICT (namespace, key) DO UPDATE SET " +
+        "created_millis = CASE WHEN superstep_store_items.expires_millis <= excluded.updated_millis " +
+        "THEN excluded.created_millis ELSE superstep_store_items.created_millis END, " +
+        "value = excluded.value, updated_millis = excluded.updated_millis, ttl_millis = excluded.ttl_millis, " +
+        "expires_millis = excluded.expires_millis, words = excluded.words, vectors = excluded.vectors" +
+        (units?.updates ?? "")
+    ),
+    delete: text("DELETE FROM superstep_store_items WHERE namespace = ? AND key = ?"),
+    sweep: text("DELETE FROM superstep_store_items WHERE expires_millis <= ? RETURNING 1 AS gone"),
+    withWords: hasFts5
+      ? "sequence IN (SELECT rowid FROM superstep_store_words WHERE superstep_store_words MATCH ?)"
+      : "string_to_array(words, ' ') && string_to_array(CAST(? AS TEXT), ' ')",
+    /** Words are letters and digits: quoted they are no syntax. */
+    wordsParam: (words: ReadonlyArray<string>): string =>
+      hasFts5 ? words.map((word) => `"${word}"`).join(" OR ") : words.join(" ")
+  }
+}
 
 type Texts = ReturnType<typeof textsOf>
 
@@ -65,6 +89,11 @@ type Condition = readonly [sql: string, params: ReadonlyArray<unknown>]
 
 const below = (prefix: Store.Namespace): ReadonlyArray<Condition> =>
   prefix.length === 0 ? [] : [["namespace >= ? AND namespace < ?", rangeOf(prefix)]]
+
+const all = (conditions: ReadonlyArray<Condition>): Condition => [
+  conditions.map(([sql]) => sql).join(" AND "),
+  conditions.flatMap(([, params]) => params)
+]
 
 const after = ({ key, namespace, updatedMillis }: Store.Row): Condition => {
   const [labels, name] = [namespaceToColumn(namespace), keyToColumn(key)]
@@ -130,14 +159,9 @@ const select = (
   given: ReadonlyArray<Condition>,
   { rest = "", params = [] }: { readonly rest?: string; readonly params?: ReadonlyArray<unknown> } = {}
 ): Effect.Effect<ReadonlyArray<ScoredColumns>, SqlError> => {
-  const conditions: ReadonlyArray<Condition> = [[live, [nowMillis]], ...given]
-  const text = `SELECT ${columns} FROM superstep_store_items WHERE ${
-    conditions.map(([sql]) => sql).join(" AND ")
-  }${rest}`
-  return Database.execute<ScoredColumns>(connection, texts.text(text), [
-    ...conditions.flatMap(([, params]) => params),
-    ...params
-  ])
+  const [where, own] = all([[live, [nowMillis]], ...given])
+  const text = `SELECT ${columns} FROM superstep_store_items WHERE ${where}${rest}`
+  return Database.execute<ScoredColumns>(connection, texts.text(text), [...own, ...params])
 }
 
 const ordered = " ORDER BY updated_millis DESC, namespace, key LIMIT ? OFFSET ?"
@@ -161,7 +185,44 @@ const scan = Effect.fnUntraced(
   }
 )
 
+interface NearColumns extends ScoredColumns {
+  readonly least: number | null
+  readonly total: Integer
+}
+
+/** How many times as many rows are asked for if a filter has left too few. */
+const growth = 8
+
+/** Has the database find what is most alike, until those that fit are known to be the best of all: scores of the database are a little off. */
+const nearest = Effect.fnUntraced(
+  function*({ connection, nowMillis, texts }: Reader, read: Items, vector: Float32Array, unit: string) {
+    const [where, params] = all([[live, [nowMillis]], ...below(read.prefix)])
+    const text = texts.text(nearestText({ columns: `${plainColumns}, vectors`, conditions: where }))
+    const error = errorOf(vector.length)
+    const wanted = read.offset + read.limit
+    let size = read.matches === undefined ? wanted : Math.max(wanted, scanned)
+    while (true) {
+      const given = [unit, ...params, size - 1, 2 * error, size]
+      const rows = yield* Database.execute<NearColumns>(connection, text, given)
+      const found = read.page(rows.map(toRow))
+      const { least, total } = rows[0] ?? { least: null, total: 0 }
+      const isFull = found.length === read.limit &&
+        (least === null || (found.at(-1)!.score ?? -Infinity) >= least - error)
+      if (isFull || rows.length === Number(total)) return found
+      size *= growth
+    }
+  }
+)
+
 const items = (reader: Reader, read: Items): Answered => {
+  const { vector } = read
+  const unit = vector === undefined || !reader.texts.hasUnits ? undefined : unitOf(vector)
+  if (vector !== undefined && unit !== undefined) {
+    return Effect.map(
+      nearest(reader, read, vector, unit),
+      (found) => ({ _tag: "Items", found })
+    )
+  }
   if (read.score !== undefined) {
     // Which are the best is known when all have been looked at.
     const { words } = read
@@ -244,8 +305,9 @@ const put = (
   { connection, nowMillis, texts }: Reader,
   { key, namespace }: Name,
   { json, ttlMillis, vectors, words }: Extract<Store.Write, { readonly _tag: "Put" }>
-) =>
-  connection.execute(texts.put, [
+) => {
+  const units = texts.hasUnits ? unitsOf(vectors) : null
+  return connection.execute(texts.put, [
     namespace,
     key,
     json,
@@ -254,8 +316,10 @@ const put = (
     ttlMillis ?? null,
     ttlMillis === undefined ? null : nowMillis + ttlMillis,
     words.join(" "),
-    toBytes(vectors)
+    toBytes(vectors),
+    ...texts.hasUnits ? [units !== null, units] : []
   ], undefined)
+}
 
 const writeAll = (reader: Reader, writes: ReadonlyArray<Store.Write>) =>
   Effect.forEach(
@@ -319,13 +383,38 @@ const storageOf = (db: Database.Database<Texts>): Store.Storage => {
   }
 }
 
+/** If the extension goes while the store is used, the store goes on without it. */
+const withExtension = (sql: SqlClient, dialect: Dialect, extension: Extension): Store.Storage => {
+  const without = storageOf({ sql, texts: textsOf(dialect, undefined) })
+  let storage = storageOf({ sql, texts: textsOf(dialect, extension) })
+  return {
+    run: (batch) =>
+      Effect.suspend(() =>
+        storage === without ?
+          without.run(batch) :
+          Effect.catch(storage.run(batch), (error) =>
+            Effect.flatMap(isThere(sql, extension), (isThere) => {
+              if (isThere) return Effect.fail(error)
+              storage = without
+              return without.run(batch)
+            }))
+      ),
+    sweep: without.sweep
+  }
+}
+
 const dialectFor = (sql: SqlClient) => Database.knownDialect(sql, "SqlStore")
 
-const storage = Effect.gen(function*() {
+const storage = Effect.fnUntraced(function*(semantic: boolean) {
   const sql = (yield* SqlClient).withoutTransforms()
   const dialect = yield* dialectFor(sql)
   yield* guard(told(prepareTables(sql, dialect, storePlan)), "prepare the tables")
-  return storageOf({ sql, texts: textsOf(dialect) })
+  const extension = semantic && dialect.hasExtensions
+    ? yield* guard(prepare(sql, dialect), "look for the extension vector")
+    : undefined
+  return extension === undefined
+    ? storageOf({ sql, texts: textsOf(dialect, undefined) })
+    : withExtension(sql, dialect, extension)
 })
 
 /**
@@ -333,7 +422,8 @@ const storage = Effect.gen(function*() {
  * `Format` if the database was written by a later version, or has other tables of these names; it is then unchanged.
  *
  * Without `semantic`, words are looked up in an index: FTS5 in SQLite, GIN in Postgres. With it, the vectors below the prefix
- * are compared one by one, in this process.
+ * are compared: by Postgres, if it has the extension `vector` when the store is made, or the user may make it; else one by one, in this process. Both
+ * give the same.
  *
  * @category constructors
  * @since 0.1.0
@@ -355,7 +445,7 @@ const storage = Effect.gen(function*() {
 export const make = <const O extends Store.Options = {}>(
   options?: O
 ): Effect.Effect<Store.StoreShape, Store.StoreError, SqlClient | Store.Needs<O>> =>
-  Effect.flatMap(storage, (storage) => Store.make(storage, options))
+  Effect.flatMap(storage(options?.semantic === true), (storage) => Store.make(storage, options))
 
 /**
  * Keeps items in the database of the `SqlClient`: see {@link make}. With options, it is `Layer.effect(Store.Store, SqlStore.make(options))`.

@@ -1,10 +1,10 @@
 /** Whatever is done to a store, in whatever order: it gives what a list of items that is searched from end to end gives. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, type Layer, Option, type Schema } from "effect"
+import { Effect, Layer, Option, type Schema } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
 import * as Store from "superstep/Store"
-import { stores } from "../Stores.ts"
+import { layerSemantic, layerSemanticFile, layerVectors, postgresClients, stores } from "../Stores.ts"
 import { runs } from "./budget.ts"
 
 // ---------------------------------------------------------------------------
@@ -293,6 +293,105 @@ describe("a store", () => {
             )
           )
         }).pipe(Effect.provide(layer as Layer.Layer<Store.Store>)),
+      timeout * 3
+    )
+  }
+})
+
+// ---------------------------------------------------------------------------
+// Searches by meaning
+// ---------------------------------------------------------------------------
+
+/** Numbers that 32 bits cannot square are among them, and vectors that are nearly, or wholly, alike. */
+const number = fc.oneof(
+  fc.constantFrom(0, 1, -1, 0.5, 3, 1e-30, 1e30, -1e20, 1 / 3),
+  fc.double({ min: -1, max: 1, noNaN: true })
+)
+const near = fc.integer({ min: 0, max: 6 }).map((at) => [1, at * 1e-5])
+const vector = fc.oneof(
+  { weight: 3, arbitrary: fc.tuple(number, number).map((numbers): Array<number> => numbers) },
+  { weight: 3, arbitrary: near },
+  fc.array(number, { minLength: 1, maxLength: 4 }),
+  fc.constant([0, 0])
+)
+
+const putVectors = fc.record({
+  _tag: fc.constant("Put" as const),
+  namespace,
+  key: fc.constantFrom("k", "l", "m", "n", "o"),
+  value: fc.record({ n: fc.constantFrom(0, 1, 2), vectors: fc.array(vector, { maxLength: 3 }) }),
+  index: fc.constantFrom<ReadonlyArray<string> | false>(["vectors[*]"], ["vectors[*]"], ["vectors[0]"], false),
+  ttl: fc.constantFrom(undefined, undefined, 5, 20)
+})
+const searchVectors = fc.record({
+  _tag: fc.constant("Search" as const),
+  prefix: fc.array(label, { maxLength: 1 }),
+  query: fc.option(vector.map((numbers) => JSON.stringify(numbers)), { nil: undefined, freq: 10 }),
+  filter: fc.constantFrom({}, {}, { n: Store.where({ gte: 1 }) }),
+  limit: fc.constantFrom(1, 2, 5, 10),
+  offset: fc.constantFrom(0, 0, 1, 4),
+  refreshTtl: fc.boolean()
+})
+const stepByMeaning = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.array(
+      fc.oneof({ weight: 3, arbitrary: putVectors }, { weight: 2, arbitrary: searchVectors }, remove),
+      { minLength: 1, maxLength: 8 }
+    )
+  },
+  fc.constantFrom(1, 5, 10)
+)
+
+const below = (root: string, one: Store.Operation): Store.Operation => {
+  if (one._tag === "Search") return { ...one, prefix: [root, ...one.prefix] }
+  return one._tag === "ListNamespaces" ? one : { ...one, namespace: [root, ...one.namespace] }
+}
+
+const agreeByMeaning = Effect.fnUntraced(
+  function*(store: Store.StoreShape, root: string, steps: ReadonlyArray<number | ReadonlyArray<Store.Operation>>) {
+    const memory = yield* Store.makeMemory({ semantic: true })
+    for (const one of steps) {
+      if (typeof one === "number") {
+        yield* TestClock.adjust(one)
+        assert.strictEqual(yield* store.sweep, yield* memory.sweep)
+      } else {
+        const operations = one.map((operation) => below(root, operation))
+        assert.deepStrictEqual(yield* store.batch(operations), yield* memory.batch(operations))
+      }
+    }
+    const left = yield* memory.search([root], { limit: 1_000, refreshTtl: false })
+    for (const { key, namespace } of left) yield* store.delete(namespace, key)
+    yield* TestClock.adjust(1_000_000)
+    yield* store.sweep
+  }
+)
+
+const semanticStores = [
+  ["SQLite", layerSemanticFile, true] as const,
+  ...postgresClients.map(([name, client, isThere]) => [name, layerSemantic(client), isThere] as const)
+]
+
+describe("a store that searches by meaning", () => {
+  for (const [name, layer, isThere] of semanticStores) {
+    const { arbitrary, timeout } = runs(100)
+    it.live.skipIf(!isThere)(
+      `M1 M5 gives what one in memory gives, whatever is done (${name})`,
+      () =>
+        Effect.gen(function*() {
+          const store = yield* Store.Store
+          const layers = Layer.merge(layerVectors, TestClock.layer())
+          let run = 0
+          yield* Effect.promise(() =>
+            fc.assert(
+              fc.asyncProperty(
+                fc.array(stepByMeaning, { maxLength: 25 }),
+                (steps) => Effect.runPromise(Effect.provide(agreeByMeaning(store, `r${run++}`, steps), layers))
+              ),
+              { numRuns: arbitrary.runs }
+            )
+          )
+        }).pipe(Effect.provide(Layer.provide(layer, layerVectors) as Layer.Layer<Store.Store>)),
       timeout * 3
     )
   }

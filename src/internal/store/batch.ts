@@ -131,7 +131,7 @@ const readOf = (one: Exclude<Checked, { readonly _tag: "Put" | "Delete" }>, text
       : undefined
     const scored = score === undefined ? undefined : { score, isNeeded: words !== undefined }
     const page = (rows: Iterable<Row>) => pageOf(rows, search, matches, scored)
-    return { _tag: "Items", prefix, matches, score, words, limit, offset, refresh, page }
+    return { _tag: "Items", prefix, matches, score, vector, words, limit, offset, refresh, page }
   }
 }
 

@@ -17,6 +17,8 @@ export type Read =
     readonly matches: ((row: Row) => boolean) | undefined
     /** With it the order is of scores, else the newest update comes first. */
     readonly score: ((row: Row) => number | undefined) | undefined
+    /** What the vectors of rows are compared with, if that is how they are scored: by cosine, the best of a row counts. */
+    readonly vector: Float32Array | undefined
     /** Only rows that have one of these words are wanted. */
     readonly words: ReadonlyArray<string> | undefined
     readonly limit: number

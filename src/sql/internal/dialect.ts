@@ -18,6 +18,8 @@ export interface Dialect {
   readonly ordered: string
   /** Whether texts are searched by FTS5; otherwise by arrays of words. */
   readonly hasFts5: boolean
+  /** Whether there is an extension that compares vectors, on some servers. */
+  readonly hasExtensions: boolean
   /** What ends the definition of a table. */
   readonly table: string
   /** The same for a table of short rows that is only read by its primary key. */
@@ -41,6 +43,7 @@ const sqlite: Dialect = {
   // Compares the bytes of UTF-8, whose order is that of code points.
   ordered: "TEXT",
   hasFts5: true,
+  hasExtensions: false,
   table: " STRICT",
   smallTable: " STRICT, WITHOUT ROWID",
   // BEGIN IMMEDIATE has the only write lock there is.
@@ -61,6 +64,7 @@ const pg: Dialect = {
   bytes: "BYTEA",
   ordered: "TEXT COLLATE \"C\"",
   hasFts5: false,
+  hasExtensions: true,
   table: "",
   smallTable: "",
   // Lets rows that refer to the locked one be inserted.

@@ -43,9 +43,19 @@ const itemTables = (dialect: Dialect): ReadonlyArray<string> => [
   ...dialect.hasFts5 ? sqliteWords : pgWords
 ]
 
+/** Whether a row has its unit vectors too, which only some databases can keep. */
+const unitColumns = ({ hasExtensions }: Dialect): ReadonlyArray<string> =>
+  hasExtensions
+    ? [
+      "ALTER TABLE superstep_store_items ADD COLUMN has_units BOOLEAN NOT NULL DEFAULT FALSE",
+      `CREATE INDEX superstep_store_items_unfilled ON superstep_store_items (sequence)
+        WHERE vectors IS NOT NULL AND NOT has_units`
+    ]
+    : []
+
 export const storePlan: Plan = {
   table: "superstep_store_migrations",
-  migrations: { "0001_items": itemTables },
+  migrations: { "0001_items": itemTables, "0002_units": unitColumns },
   probes: [
     "SELECT sequence, created_millis, updated_millis, ttl_millis, expires_millis, namespace, key, value, words, vectors " +
     "FROM superstep_store_items WHERE 1 = 0"
