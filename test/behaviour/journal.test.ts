@@ -3,7 +3,20 @@ import { assert, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Schema, Stream } from "effect"
 import * as Sse from "effect/encoding/Sse"
 import { TestClock } from "effect/testing"
-import { Channel, Command, type Event, Interrupt, Journal, Running, State, StateGraph } from "superstep"
+import {
+  Channel,
+  Command,
+  Entrypoint,
+  type Event,
+  Interrupt,
+  Journal,
+  Node,
+  Running,
+  Send,
+  State,
+  StateGraph,
+  Task
+} from "superstep"
 import { collect, recorded } from "./Pauses.ts"
 import { behaves } from "./Savers.ts"
 
@@ -323,3 +336,48 @@ it.effect("server-sent events read back: the cursor as the id, the mode as the n
     const lines = yield* collect(journal.read({ after: 1 }).pipe(Journal.toNdjson(app)))
     assert.deepStrictEqual(lines.map((line) => [line.endsWith("\n"), JSON.parse(line).cursor]), [[true, 2]])
   }).pipe(Effect.scoped))
+
+it.effect("tasks, graphs that are called, and what is sent are written as their schemas say", () =>
+  Effect.gen(function*() {
+    const counts = Schema.ReadonlyMap(Schema.String, Schema.BigInt)
+    const given = new Map([["a", 1n]])
+    const written = [["a", "1"]]
+    const pass = Task.make("pass", { input: counts, output: counts, run: (all) => all })
+    const flow = Entrypoint.make("flow", { input: counts, output: counts, run: (all) => pass(all) })
+    const shown = yield* collect(
+      flow.stream(given, { modes: ["updates", "tasks", "values", "debug", "checkpoints"] }).pipe(
+        Stream.mapEffect(Journal.toJson(flow))
+      )
+    )
+    const of = (mode: string) => shown.filter((event) => (event as { readonly mode: string }).mode === mode) as any
+    assert.deepStrictEqual(of("updates").map(({ path, update }: any) => [path.length, update]), [[1, written], [
+      0,
+      written
+    ]])
+    assert.deepStrictEqual(
+      of("tasks").map(({ input, path, result }: any) => [path.length, input ?? result]),
+      [[0, written], [1, written], [1, written], [0, written]]
+    )
+    assert.deepStrictEqual(of("values").at(-1).values, written)
+    assert.notInclude(JSON.stringify(shown), "{}")
+
+    class Counted extends State.make({ all: Channel.lastValue(counts, { initial: () => new Map() }) }) {}
+    const inner = StateGraph.make("inner", StateGraph.nodes(Counted, { n: ({ all }) => ({ all }) }), { start: "n" })
+    const takes = Node.make({ input: Schema.Struct({ sent: counts }), run: ({ sent }) => ({ all: sent }) })
+    const outer = StateGraph.make(
+      "outer",
+      StateGraph.nodes(Counted, { calls: ({ all }) => inner.call({ all }), takes }),
+      {
+        start: "calls",
+        edges: { calls: StateGraph.route(["takes"], ({ all }) => [Send.make("takes", { sent: all })]) }
+      }
+    )
+    const events = yield* collect(
+      outer.stream({ all: given }, { modes: ["updates", "tasks"], subgraphs: true }).pipe(
+        Stream.mapEffect(Journal.toJson(outer))
+      )
+    )
+    assert.notInclude(JSON.stringify(events), "\"all\":{}")
+    const took = events.find((event: any) => event.node === "takes" && event.type === "started") as any
+    assert.deepStrictEqual(took.input, { sent: written })
+  }))

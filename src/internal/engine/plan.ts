@@ -34,6 +34,9 @@ const pullId = (node: string): string => `pull:${node}`
 /** The id of the start, which hands the input on. */
 export const START_TASK = pullId(START)
 
+/** Whether a task is that of a Send. */
+export const isSendTask = (id: string): boolean => id.startsWith("send:")
+
 const pullTask = (node: NodeProgram, input: unknown): Task => ({
   id: pullId(node.name),
   place: placeOf(node.name, undefined),

@@ -30,6 +30,7 @@ import { updateOf, type Write } from "../engine/writes.ts"
 import { itemsOf } from "../growing.ts"
 import { offerTraced, wants } from "./events.ts"
 import { Counts } from "./metrics.ts"
+import { eventOf } from "./origin.ts"
 import { isAlive, isFault, load, type ReadError, Session, whole } from "./session.ts"
 import { observedSuperstep } from "./spans.ts"
 import { announce, askedOf, execute, failureOf, type Outcomes, recordOf, report } from "./superstep.ts"
@@ -78,20 +79,23 @@ const show = (run: GraphRun, before: Checkpoint, source: Source, parent: string 
     const origin = { path, step: checkpoint.step }
     const hasChanged = program.state.some((c) => checkpoint.versions[c] !== before.versions[c])
     const emitValues = wants(sink, "values", path) && sink.modes.has("values") && source !== "input" && hasChanged
-      ? sink.offer({ mode: "values", ...origin, values: shownValues(program, checkpoint) })
+      ? sink.offer(eventOf(program, { mode: "values", ...origin, values: shownValues(program, checkpoint) }))
       : Effect.void
     if (!wants(sink, "checkpoints", path)) return emitValues
     return Effect.andThen(
       emitValues,
-      offerTraced(sink, {
-        mode: "checkpoints",
-        ...origin,
-        checkpoint: run.session?.place.id,
-        parent,
-        source,
-        values: values(program, checkpoint),
-        next: nextNames(plan(program, checkpoint))
-      })
+      offerTraced(
+        sink,
+        eventOf(program, {
+          mode: "checkpoints",
+          ...origin,
+          checkpoint: run.session?.place.id,
+          parent,
+          source,
+          values: values(program, checkpoint),
+          next: nextNames(plan(program, checkpoint))
+        })
+      )
     )
   })
 

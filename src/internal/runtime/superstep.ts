@@ -14,6 +14,7 @@ import type { Answers, StoredRequest, TaskRecord } from "../engine/stored.ts"
 import { updateOf } from "../engine/writes.ts"
 import { offerTraced, wants } from "./events.ts"
 import { handUp } from "./handUp.ts"
+import { eventOf } from "./origin.ts"
 import { decodeRequest, showRequest } from "./requests.ts"
 import type { Asked } from "./scratchpad.ts"
 import { observedTask } from "./spans.ts"
@@ -39,15 +40,18 @@ export const announce = (run: GraphRun, tasks: ReadonlyArray<Task>): Effect.Effe
   if (!wants(sink, "tasks", run.path)) return Effect.void
   const origin = { path: run.path, step: run.checkpoint.step + 1 }
   return Effect.forEach(tasks.filter((task) => !isHidden(task)), (task) =>
-    offerTraced(sink, {
-      mode: "tasks",
-      type: "started",
-      ...origin,
-      id: task.id,
-      node: task.node.name,
-      input: run.program.kind === "function" ? (task.input as Readonly<Record<string, unknown>>)[INPUT] : task.input,
-      triggers: triggersOf(run.program, task)
-    }), { discard: true })
+    offerTraced(
+      sink,
+      eventOf(run.program, {
+        mode: "tasks",
+        type: "started",
+        ...origin,
+        id: task.id,
+        node: task.node.name,
+        input: run.program.kind === "function" ? (task.input as Readonly<Record<string, unknown>>)[INPUT] : task.input,
+        triggers: triggersOf(run.program, task)
+      })
+    ), { discard: true })
 }
 
 /** What a task wrote, as it is in the state. One that returned nothing has written nothing. */
@@ -55,31 +59,32 @@ const written = (run: GraphRun, { update, writes }: Outcome & { readonly _tag: "
   updateOf(run.program, writes) ??
     (update === undefined || update === null || run.program.kind === "function" ? undefined : {})
 
-const endedEvent = (run: GraphRun, task: Task, outcome: Outcome): Event.TaskEnded => ({
-  mode: "tasks",
-  type: "ended",
-  path: run.path,
-  step: run.checkpoint.step + 1,
-  id: task.id,
-  node: task.node.name,
-  result: outcome._tag === "Done" ? written(run, outcome) : undefined,
-  error: outcome._tag === "Failed" ? errorText(outcome.cause) : undefined,
-  requests: outcome._tag === "Paused" ? outcome.asked.map(({ request }) => showRequest(request)) : []
-})
+const endedEvent = (run: GraphRun, task: Task, outcome: Outcome): Event.TaskEnded =>
+  eventOf(run.program, {
+    mode: "tasks",
+    type: "ended",
+    path: run.path,
+    step: run.checkpoint.step + 1,
+    id: task.id,
+    node: task.node.name,
+    result: outcome._tag === "Done" ? written(run, outcome) : undefined,
+    error: outcome._tag === "Failed" ? errorText(outcome.cause) : undefined,
+    requests: outcome._tag === "Paused" ? outcome.asked.map(({ request }) => showRequest(request)) : []
+  })
 
 /** Says what a task came to, when it has. */
 export const report = (run: GraphRun, task: Task, outcome: Outcome): Effect.Effect<void> => {
   const { sink } = run.shared
   if (sink === undefined || isHidden(task)) return Effect.void
   const updates = wants(sink, "updates", run.path) && sink.modes.has("updates") && outcome._tag === "Done"
-    ? sink.offer({
+    ? sink.offer(eventOf(run.program, {
       mode: "updates",
       path: run.path,
       step: run.checkpoint.step + 1,
       node: task.node.name,
       update: written(run, outcome),
       cached: outcome.cached
-    })
+    }))
     : Effect.void
   return wants(sink, "tasks", run.path) && !(outcome._tag === "Done" && outcome.cached)
     ? Effect.andThen(updates, offerTraced(sink, endedEvent(run, task, outcome)))

@@ -5,8 +5,10 @@ import * as Channel from "../../Channel.ts"
 import type * as Event from "../../Event.ts"
 import { encoding } from "../codec.ts"
 import { programAt } from "../engine/namespace.ts"
+import { isSendTask } from "../engine/plan.ts"
 import type { ChannelProgram, Program } from "../engine/program.ts"
 import { isRecord } from "../record.ts"
+import { programOf } from "./origin.ts"
 
 type Json = Result.Result<Schema.Json, string>
 
@@ -66,6 +68,15 @@ const updateJson = (program: Program | undefined, update: unknown): Json => {
     : recordJson(program, update, writeJson)
 }
 
+/** What a task began with: of a function its input, of a Send what was sent, else what the node reads. */
+const inputJson = (program: Program | undefined, { id, input, node }: Event.TaskStarted): Json => {
+  if (program?.kind === "function" && program.input._tag === "Value") {
+    return valueJson(program.channels[program.input.channel]!, input)
+  }
+  const sent = isSendTask(id) ? program?.nodes[program.nodeNumber.get(node) ?? -1] : undefined
+  return sent === undefined ? recordJson(program, input, valueJson) : sent.input.encode(input)
+}
+
 /** Where channels are in an event, and what is there. */
 const parts = (program: Program | undefined, event: Event.Any): Readonly<Record<string, Json>> => {
   switch (event.mode) {
@@ -78,7 +89,7 @@ const parts = (program: Program | undefined, event: Event.Any): Readonly<Record<
     case "tasks":
       return event.type === "ended"
         ? { result: updateJson(program, event.result) }
-        : { input: recordJson(program, event.input, valueJson) }
+        : { input: inputJson(program, event) }
     case "debug":
       return { payload: eventIn(program, event.payload) }
     default:
@@ -94,4 +105,7 @@ const eventIn = (program: Program | undefined, event: Event.Any): Json => {
 }
 
 /** An event of a graph, or of one inside it. */
-export const eventJson = (program: Program, event: Event.Any): Json => eventIn(programAt(program, event.path), event)
+export const eventJson = (program: Program, event: Event.Any): Json => {
+  const known = programOf(event.mode === "debug" ? event.payload : event)
+  return eventIn(known ?? programAt(program, event.path), event)
+}
