@@ -70,8 +70,17 @@ interface Entry {
   readonly expiresMillis: number
 }
 
+/** The results of one node. */
+interface Scope {
+  readonly entries: Map<string, Entry>
+  /** At how many entries those that have expired are dropped: twice as many as the last time left. */
+  sweepSize: number
+}
+
+const leastSweep = 64
+
 /**
- * Keeps results in memory. Expired entries are dropped when they are asked for.
+ * Keeps results in memory. Expired entries make room for new ones; what does not expire stays until it is cleared.
  *
  * @category constructors
  * @since 0.1.0
@@ -93,22 +102,22 @@ interface Entry {
  * ```
  */
 export const makeMemory: Effect.Effect<NodeCacheShape> = Effect.sync(() => {
-  const scopes = new Map<string, Map<string, Entry>>()
+  const scopes = new Map<string, Scope>()
   return NodeCache.of({
     get: (scope, key) =>
       Effect.map(Clock.currentTimeMillis, (now) => {
-        const entries = scopes.get(scope)
-        const entry = entries?.get(key)
-        if (entry === undefined) return Option.none()
-        if (entry.expiresMillis > now) return Option.some(entry.value)
-        entries!.delete(key)
-        return Option.none()
+        const entry = scopes.get(scope)?.entries.get(key)
+        return entry !== undefined && entry.expiresMillis > now ? Option.some(entry.value) : Option.none()
       }),
     set: (scope, key, value, ttlMillis) =>
       Effect.map(Clock.currentTimeMillis, (now) => {
-        let entries = scopes.get(scope)
-        if (entries === undefined) scopes.set(scope, entries = new Map())
+        let found = scopes.get(scope)
+        if (found === undefined) scopes.set(scope, found = { entries: new Map(), sweepSize: leastSweep })
+        const { entries } = found
         entries.set(key, { value, expiresMillis: ttlMillis === undefined ? Infinity : now + ttlMillis })
+        if (entries.size < found.sweepSize) return
+        for (const [old, { expiresMillis }] of entries) if (expiresMillis <= now) entries.delete(old)
+        found.sweepSize = Math.max(leastSweep, 2 * entries.size)
       }),
     clear: (names) =>
       Effect.sync(() => {

@@ -2,6 +2,8 @@
 import { assert, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Layer, Option, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
+import { setFlagsFromString } from "node:v8"
+import { runInNewContext } from "node:vm"
 import {
   Channel,
   Checkpointer,
@@ -475,3 +477,24 @@ it.effect("a key that is no text is a defect that says so, and no two inputs sha
       assert.deepStrictEqual(runs, [])
     }
   }).pipe(Effect.provide(layer)))
+
+it.effect("what has expired makes room, whether it is asked for again or not", () =>
+  Effect.gen(function*() {
+    setFlagsFromString("--expose-gc")
+    const gc = runInNewContext("gc") as () => void
+    const held = () => {
+      gc()
+      return process.memoryUsage().heapUsed
+    }
+    const cache = yield* NodeCache.makeMemory
+    const before = held()
+    const bytes = 4_000
+    const count = 10_000
+    for (let n = 0; n < count; n++) {
+      yield* cache.set("scope", String(n), Buffer.alloc(bytes, n % 256).toString("latin1"), 1_000)
+      if (n % 100 === 0) yield* TestClock.adjust("1 second")
+    }
+    assert.isBelow(held() - before, count * bytes / 4)
+    const last = yield* cache.get("scope", String(count - 1))
+    assert.isTrue(Option.isSome(last))
+  }))

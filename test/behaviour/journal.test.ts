@@ -337,6 +337,18 @@ it.effect("server-sent events read back: the cursor as the id, the mode as the n
     assert.deepStrictEqual(lines.map((line) => [line.endsWith("\n"), JSON.parse(line).cursor]), [[true, 2]])
   }).pipe(Effect.scoped))
 
+/** An event as JSON. */
+interface Shown {
+  readonly mode: string
+  readonly path: ReadonlyArray<string>
+  readonly node?: string
+  readonly type?: string
+  readonly input?: unknown
+  readonly result?: unknown
+  readonly update?: unknown
+  readonly values?: unknown
+}
+
 it.effect("tasks, graphs that are called, and what is sent are written as their schemas say", () =>
   Effect.gen(function*() {
     const counts = Schema.ReadonlyMap(Schema.String, Schema.BigInt)
@@ -344,21 +356,18 @@ it.effect("tasks, graphs that are called, and what is sent are written as their 
     const written = [["a", "1"]]
     const pass = Task.make("pass", { input: counts, output: counts, run: (all) => all })
     const flow = Entrypoint.make("flow", { input: counts, output: counts, run: (all) => pass(all) })
-    const shown = yield* collect(
+    const shown = (yield* collect(
       flow.stream(given, { modes: ["updates", "tasks", "values", "debug", "checkpoints"] }).pipe(
         Stream.mapEffect(Journal.toJson(flow))
       )
-    )
-    const of = (mode: string) => shown.filter((event) => (event as { readonly mode: string }).mode === mode) as any
-    assert.deepStrictEqual(of("updates").map(({ path, update }: any) => [path.length, update]), [[1, written], [
-      0,
-      written
-    ]])
+    )) as unknown as ReadonlyArray<Shown>
+    const of = (mode: string) => shown.filter((event) => event.mode === mode)
+    assert.deepStrictEqual(of("updates").map(({ path, update }) => [path.length, update]), [[1, written], [0, written]])
     assert.deepStrictEqual(
-      of("tasks").map(({ input, path, result }: any) => [path.length, input ?? result]),
+      of("tasks").map(({ input, path, result }) => [path.length, input ?? result]),
       [[0, written], [1, written], [1, written], [0, written]]
     )
-    assert.deepStrictEqual(of("values").at(-1).values, written)
+    assert.deepStrictEqual(of("values").at(-1)?.values, written)
     assert.notInclude(JSON.stringify(shown), "{}")
 
     class Counted extends State.make({ all: Channel.lastValue(counts, { initial: () => new Map() }) }) {}
@@ -378,6 +387,8 @@ it.effect("tasks, graphs that are called, and what is sent are written as their 
       )
     )
     assert.notInclude(JSON.stringify(events), "\"all\":{}")
-    const took = events.find((event: any) => event.node === "takes" && event.type === "started") as any
-    assert.deepStrictEqual(took.input, { sent: written })
+    const took = (events as unknown as ReadonlyArray<Shown>).find(({ node, type }) =>
+      node === "takes" && type === "started"
+    )
+    assert.deepStrictEqual(took?.input, { sent: written })
   }))
