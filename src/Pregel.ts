@@ -13,7 +13,7 @@ import type * as Command from "./Command.ts"
 import type * as Event from "./Event.ts"
 import type { EngineError, Steering } from "./GraphError.ts"
 import { lowerPregel, type PregelNode } from "./internal/engine/lowerPregel.ts"
-import type { INPUT_NODE } from "./internal/engine/program.ts"
+import type { INPUT_NODE, Program } from "./internal/engine/program.ts"
 import { type MachineView, type NodeView, view, type WriterView } from "./internal/engine/view.ts"
 import { listOf } from "./internal/list.ts"
 import { entry } from "./internal/runtime/entry.ts"
@@ -248,6 +248,8 @@ export interface Pregel<
     ) => Stream.Stream<Event.Streamed<Wired<C, In, Out>, Shown<C, A>, M, Sub>, E | EngineError, R>
   /** The durable handle on one thread. Its state is a record of all channels. */
   readonly thread: (id: string) => MachineThread<C, In, Out, A, E, R, Q>
+  /** @internal */
+  readonly "~program": Program
 }
 
 /**
@@ -317,6 +319,7 @@ export const make = <
       return view(program)
     },
     ...entry(program),
-    thread: (id: string) => Thread.make(program, id)
+    thread: (id: string) => Thread.make(program, id),
+    "~program": program
   } as any
 }
