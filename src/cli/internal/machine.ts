@@ -51,7 +51,7 @@ const set = (record: Record<string, unknown>, key: string, value: unknown): void
 }
 
 const decodedRecord = (program: Program, json: unknown): Result.Result<unknown, string> => {
-  if (!Predicate.isObject(json) || Array.isArray(json)) return Result.succeed(json)
+  if (!Predicate.isObject(json) || Array.isArray(json)) return Result.fail("Expected an object")
   const record: Record<string, unknown> = {}
   for (const [key, value] of Object.entries(json)) {
     const write = decodedWrite(program, key, value)

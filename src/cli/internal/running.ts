@@ -66,11 +66,14 @@ const documentOf = (machine: Machine, event: Event.Any): object => {
     case "checkpoints":
       return {
         ...origin,
-        ...plain(event) as object,
+        ...plain({ ...event, values: undefined }) as object,
         values: isRoot ? encodeValues(machine, event.values) : plain(event.values)
       }
-    default:
-      return { ...origin, ...plain(event) as object }
+    default: {
+      // What kind of event of its mode it is, in events of tasks and for debugging.
+      const { type: kind, ...rest } = plain(event) as Readonly<Record<string, unknown>>
+      return { ...origin, ...(kind === undefined ? {} : { kind }), ...rest }
+    }
   }
 }
 
