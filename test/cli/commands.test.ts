@@ -262,7 +262,7 @@ describe("run", () => {
     Effect.gen(function*() {
       const keyed = ["run", ...onThread("demo", "k"), ...input, "--key", "monday"]
       const [first] = yield* here.documents(0, keyed)
-      assert.deepStrictEqual(yield* here.documents(0, keyed), [first])
+      assert.deepStrictEqual(yield* here.documents(0, keyed), [first!])
       yield* here.run(["run", ...onThread("asking", "p"), ...input])
       const line = yield* here.refused(5, ["run", ...onThread("asking", "p"), ...input])
       assert.strictEqual(
