@@ -2,7 +2,7 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, type Scope } from "effect"
 import { SqlClient } from "effect/sql/SqlClient"
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { inject } from "vitest"
@@ -111,7 +111,7 @@ describe("superstep", () => {
         [["run", "none.ts#demo", ...input], "there is no file"],
         [["run", "none\n\u001B[2J.ts", ...input], "none \\u{1b}[2J.ts"],
         [["run", "folder.ts#demo", ...input], "is no file"],
-        [["run", "page.tsx#demo", ...input], "runs no JSX"],
+        [["run", "page.tsx#demo", ...input], "and no JSX: compile it first"],
         [["run", "graphs.ts#none", ...input], "has no export \"none\"; it exports the graphs"],
         [["run", "graphs.ts#toString", ...input], "has no export \"toString\""],
         [["run", "graphs.ts", ...input], "name an export"],
@@ -122,6 +122,7 @@ describe("superstep", () => {
         [["run", "enum.ts#demo", ...input], "enum"],
         [["run", "lost.ts#demo", ...input], "no-such-package"],
         [["run", "graphs.ts#serving", ...input, "--layer", "none"], "exports no layer \"none\""],
+        [["run", "graphs.ts#serving", ...input, "--layer", "broken"], "the layer \"broken\" fails: no words today"],
         [["prune", ...onThread("demo", "t")], "say what to keep"]
       ]
       yield* Effect.forEach(refusals, ([args, message]) =>
@@ -173,6 +174,7 @@ describe("run", () => {
           (documents) => documents.at(-1)!["output"]
         )
       assert.deepStrictEqual(yield* output("made", `{"total":1}`), { total: 3, visited: ["double", "increment"] })
+      assert.deepStrictEqual(yield* output("promised", `{"total":1}`), { total: 3, visited: ["double", "increment"] })
       assert.deepStrictEqual(yield* output("effectful", `{"total":1}`), { total: 3, visited: ["double", "increment"] })
       assert.strictEqual(yield* output("count", "3", "--thread", "c"), 4)
       assert.strictEqual(yield* output("count", "3", "--thread", "c"), 8)
@@ -250,6 +252,7 @@ describe("run", () => {
         here.refused(1, ["run", `graphs.ts#${graph}`, ...input, ...more])
       assert.strictEqual(yield* failed("failing"), "the run failed: down \\u{1b}[2Jred")
       assert.strictEqual(yield* failed("dying"), "the run died: bang")
+      assert.strictEqual(yield* failed("leaving"), "the graph has left a failure: too late")
       assert.include(yield* failed("endless", "--recursion-limit", "3"), "limit of 3 supersteps")
       assert.deepStrictEqual(yield* here.documents(1, ["run", "graphs.ts#failing", ...input]), [
         { type: "ended", code: 1, tag: "Error", message: "the run failed: down\n\u001B[2Jred" }
@@ -314,6 +317,16 @@ describe("a pause", () => {
       const passing = yield* here.run(["run", "graphs.ts#asking", ...input])
       assert.strictEqual(passing.code, 3)
       assert.include(passing.errors, "has no thread to wait on")
+    }))
+})
+
+describe("a breakpoint", () => {
+  live("stops a run with 3, and the run goes on", (here) =>
+    Effect.gen(function*() {
+      const line = yield* here.refused(3, ["run", "graphs.ts#stopping", "--thread=-s", ...input])
+      assert.match(line, /; go on with: superstep resume 'graphs.ts#stopping' --thread=-s$/)
+      const done = yield* here.documents(0, ["resume", "graphs.ts#stopping", "--thread=-s", "--quiet"])
+      assert.deepStrictEqual(done.at(-1)!["output"], { total: 10, visited: ["gone"] })
     }))
 })
 
@@ -486,6 +499,26 @@ describe("a database", () => {
       assert.isFalse(existsSync(join(here.cwd, "none.sqlite")))
       yield* here.run(["run", ...onThread("demo", "t"), ...input])
       assert.include(yield* here.refused(4, ["state", ...onThread("dated", "t")]), "is not the one that thread \"t\"")
+    }))
+  live("whose rows were changed is damaged", (here) =>
+    Effect.gen(function*() {
+      yield* here.run(["run", ...onThread("demo", "t"), ...input])
+      const database = new DatabaseSync(join(here.cwd, "superstep.sqlite"))
+      database.exec(`UPDATE superstep_tasks SET data = replace(data, '20', '30')`)
+      database.close()
+      const { code, errors, out } = yield* here.run(["verify", ...onThread("demo", "t")])
+      assert.strictEqual(code, 4, out)
+      assert.match(errors, /^superstep: [^\n]*\n$/)
+    }))
+  live("is behind the layer of a file that takes its place", (here) =>
+    Effect.gen(function*() {
+      const secret = ["run", ...onThread("demo", "t"), "--input", `{"total":1,"visited":["secret"]}`, "--quiet"]
+      const [result] = yield* here.documents(0, [...secret, "--layer", "sealed"])
+      assert.deepInclude(result!["output"] as object, { total: 3 })
+      assert.notInclude(readFileSync(join(here.cwd, "superstep.sqlite"), "latin1"), "secret")
+      const [state] = yield* here.documents(0, ["state", ...onThread("demo", "t"), "--layer", "sealed"])
+      assert.deepStrictEqual(state!["values"], { total: 3, visited: ["secret", "double", "increment"] })
+      yield* here.refused(4, ["state", ...onThread("demo", "t")])
     }))
   live("may be named by the environment, and be of Postgres", (here) =>
     Effect.gen(function*() {

@@ -1,6 +1,7 @@
 /** What the command line is tried on. It is copied into a project in which the built package is installed. */
-import { Context, Effect, Layer, Schema } from "effect"
+import { Context, Effect, Layer, Redacted, Schema } from "effect"
 import { Channel, END, Entrypoint, Interrupt, Pregel, Running, State, StateGraph, Task } from "superstep"
+import * as EncryptedCheckpointer from "superstep/crypto/EncryptedCheckpointer"
 
 class Demo extends State.make({ total: Schema.Int, visited: Channel.append(Schema.String) }) {}
 
@@ -49,6 +50,13 @@ class Words extends Context.Service<Words, { readonly word: string }>()("Words")
 export const layer = Layer.succeed(Words, { word: "hello" })
 export const other = Layer.succeed(Words, { word: "other" })
 
+export const broken = Layer.effectDiscard(Effect.fail(new Error("no words today")))
+
+const key = Redacted.make(new Uint8Array(32).fill(7))
+
+/** On the database of `--db`, and in its place. */
+export const sealed = EncryptedCheckpointer.layer({ keys: { a: key }, current: "a", ids: key })
+
 export const serving = StateGraph.make(
   "serving",
   StateGraph.nodes(Demo, {
@@ -93,6 +101,7 @@ export const grow = Pregel.make("grow", {
 })
 
 export const made = () => demo
+export const promised = async () => demo
 export const effectful = Effect.sync(() => demo)
 export const thrown = () => {
   throw new Error("no graph today")
@@ -126,4 +135,20 @@ export const slow = StateGraph.make(
         : Effect.succeed({ visited: ["waited"] })
   }),
   { start: "one", edges: { one: "wait" } }
+)
+
+export const stopping = StateGraph.make("stopping", StateGraph.nodes(Demo, { go: () => ({ visited: ["gone"] }) }), {
+  start: "go"
+}, { before: ["go"] })
+
+export const leaving = StateGraph.make(
+  "leaving",
+  StateGraph.nodes(Demo, {
+    leave: () =>
+      Effect.andThen(
+        Effect.sync(() => void setTimeout(() => void Promise.reject(new Error("too\nlate")), 1)),
+        Effect.never
+      )
+  }),
+  { start: "leave" }
 )

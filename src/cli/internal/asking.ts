@@ -81,11 +81,6 @@ const replyTo = ({ id, tag }: PendingRequest, json: unknown): Effect.Effect<Inte
   })
 }
 
-/** What answers were given, and have not been used. */
-export interface Answers {
-  readonly left: ReadonlyArray<Given>
-}
-
 interface Matched {
   readonly replies: ReadonlyArray<Interrupt.Reply.Any>
   readonly left: ReadonlyArray<Given>

@@ -20,7 +20,7 @@ import {
   UnknownThread
 } from "../../GraphError.ts"
 import { GraphInterrupt } from "../../Interrupt.ts"
-import { note, print } from "./output.ts"
+import { claimStdout, note, print } from "./output.ts"
 import { reason, visible } from "./text.ts"
 
 /** What the exit codes mean. 130 is that of an interrupted process. */
@@ -120,12 +120,12 @@ const endingOf = (cause: Cause.Cause<unknown>): Ending => {
 /** One line on stderr. */
 export const say = (message: string): Effect.Effect<void> => note(`superstep: ${visible(message)}\n`)
 
-/** Says how a command has failed: a line on stderr, and with `--json` a document. Interruption stays what it is. */
+/** Does the work of a command, and says how it has failed: a line on stderr, and with `--json` a document. Interruption stays what it is. */
 export const reporting = <A, R>(
   isJson: boolean,
   effect: Effect.Effect<A, unknown, R>
 ): Effect.Effect<A, Reported, R> =>
-  Effect.catchCause(effect, (cause) =>
+  Effect.catchCause(Effect.andThen(claimStdout, effect), (cause) =>
     Cause.hasInterruptsOnly(cause)
       ? Effect.interrupt
       : Effect.gen(function*() {

@@ -1,14 +1,15 @@
 /** From `file#export` to what is run, and the services that it needs. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Predicate from "effect/Predicate"
 import { existsSync, realpathSync, statSync } from "node:fs"
 import { createRequire } from "node:module"
 import { dirname, resolve } from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
 import type { Checkpointer } from "../../Checkpointer.ts"
-import { misused, Refusal } from "./ended.ts"
+import { CheckpointError } from "../../GraphError.ts"
+import { codes, misused, Refusal } from "./ended.ts"
 import { isMachine, type Machine } from "./machine.ts"
-import { claimStdout } from "./output.ts"
 import { reason } from "./text.ts"
 
 /** Services that a file provides to its graphs. They may be built on the `Checkpointer` of `--db`, and take its place. */
@@ -33,23 +34,10 @@ const targetOf = (text: string): Target => {
   return { file: resolve(text.slice(0, at)), name: text.slice(at + 1) }
 }
 
-const typeScript = /\.[mc]?ts$/
-
-const canStripTypes = (): boolean =>
-  Boolean((process.features as { readonly typescript?: unknown }).typescript) || "Bun" in globalThis ||
-  "Deno" in globalThis
-
 const checkFile = (file: string): Effect.Effect<void, Refusal> => {
   const found = statSync(file, { throwIfNoEntry: false })
   if (found === undefined) return Effect.fail(misused(`there is no file ${file}`))
   if (!found.isFile()) return Effect.fail(misused(`${file} is no file`))
-  if (/\.[jt]sx$/.test(file)) return Effect.fail(misused(`Node runs no JSX: compile ${file} first`))
-  if (typeScript.test(file) && !canStripTypes()) {
-    return Effect.fail(misused(
-      `Node ${process.version} runs no TypeScript: use Node 22.18 or later, compile ${file} first, ` +
-        "or set NODE_OPTIONS=\"--import tsx\" with the package tsx and name the file by its .js ending"
-    ))
-  }
   return Effect.void
 }
 
@@ -72,10 +60,24 @@ const checkCopy = (file: string): Effect.Effect<void, Refusal> =>
       )
   })
 
+/** What Node fails with where it runs no such file: TypeScript that is switched off, or more than types; JSX. */
+const unrun: ReadonlySet<unknown> = new Set([
+  "ERR_NO_TYPESCRIPT",
+  "ERR_UNKNOWN_FILE_EXTENSION",
+  "ERR_UNSUPPORTED_NODE_MODULES_TYPE_STRIPPING",
+  "ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX"
+])
+
 const importing = (file: string): Effect.Effect<Exports, Refusal> =>
   Effect.tryPromise({
+    // Not before the command is at work: what a module prints must not come to stdout.
     try: () => import(pathToFileURL(file).href) as Promise<Exports>,
-    catch: (error) => new Refusal({ code: 2, message: `cannot load ${file}: ${reason(error)}`, cause: error })
+    catch: (error) => {
+      const hint = Predicate.hasProperty(error, "code") && unrun.has(error.code)
+        ? ". Node runs TypeScript whose types can be stripped, and no JSX: compile it first"
+        : ""
+      return new Refusal({ code: codes.usage, message: `cannot load ${file}: ${reason(error)}${hint}`, cause: error })
+    }
   })
 
 const graphNames = (exports: Exports): ReadonlyArray<string> =>
@@ -95,38 +97,43 @@ const nameOf = (exports: Exports, { file, name }: Target): Effect.Effect<string,
     : Effect.fail(misused(`name an export, as in ${file}#${graphs[0] ?? "graph"}; ${has}`))
 }
 
-/** What a function or an effect gives is what it stands for. */
+/** What a function, a promise or an effect gives is what it stands for. */
 const machineOf = Effect.fnUntraced(function*(what: string, value: unknown) {
+  const refusal = (verb: string) => (error: unknown) =>
+    new Refusal({ code: codes.usage, message: `${what} ${verb}: ${reason(error)}`, cause: error })
   let found = value
   if (!isMachine(found) && typeof found === "function" && found.length === 0) {
     const make = found as () => unknown
-    found = yield* Effect.try({
-      try: () => make(),
-      catch: (error) => new Refusal({ code: 2, message: `${what} throws: ${reason(error)}`, cause: error })
-    })
+    found = yield* Effect.tryPromise({ try: async () => await make(), catch: refusal("throws") })
   }
   if (Effect.isEffect(found)) {
-    found = yield* Effect.mapError(
-      found as Effect.Effect<unknown, unknown>,
-      (error) => new Refusal({ code: 2, message: `${what} fails: ${reason(error)}`, cause: error })
-    )
+    found = yield* Effect.mapError(found as Effect.Effect<unknown, unknown>, refusal("fails"))
   }
   if (isMachine(found)) return found
   return yield* misused(`${what} is no graph, machine or entrypoint, and no function or effect that gives one`)
 })
 
+/** A layer that cannot be built is no failure of a run. */
+const built = (name: string, layer: Services): Services =>
+  Layer.catch(layer, (error) =>
+    Layer.effectDiscard(Effect.fail(
+      error instanceof CheckpointError
+        ? error
+        : new Refusal({ code: codes.usage, message: `the layer "${name}" fails: ${reason(error)}`, cause: error })
+    )))
+
 const servicesOf = (exports: Exports, file: string, name: string | undefined): Effect.Effect<Services, Refusal> => {
-  const value = Object.hasOwn(exports, name ?? "layer") ? exports[name ?? "layer"] : undefined
-  if (Layer.isLayer(value)) return Effect.succeed(value as Services)
+  const own = name ?? "layer"
+  const value = Object.hasOwn(exports, own) ? exports[own] : undefined
+  if (Layer.isLayer(value)) return Effect.succeed(built(own, value as Services))
   return name === undefined ? Effect.succeed(Layer.empty) : Effect.fail(misused(`${file} exports no layer "${name}"`))
 }
 
-/** Loads a graph. From here on stdout is for results. */
+/** Loads a graph, and what provides its services. */
 export const load = Effect.fnUntraced(function*(text: string, layer: string | undefined) {
   const target = targetOf(text)
   yield* checkFile(target.file)
   yield* checkCopy(target.file)
-  yield* claimStdout
   const exports = yield* importing(target.file)
   const name = yield* nameOf(exports, target)
   const machine = yield* machineOf(`the export "${name}" of ${target.file}`, exports[name])

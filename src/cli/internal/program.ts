@@ -11,7 +11,7 @@ import * as Layer from "effect/Layer"
 import { readFileSync } from "node:fs"
 import { command, layerOutput } from "./commands.ts"
 import { codes, Reported, say } from "./ended.ts"
-import { reason } from "./text.ts"
+import { reason, visible } from "./text.ts"
 
 const { version } = JSON.parse(readFileSync(new URL("../../../package.json", import.meta.url), "utf8")) as {
   readonly version: string
@@ -42,6 +42,11 @@ export const main = (): void => {
     // The first one interrupts the run, and waits for what it has to clean up.
     if (isInterrupted) process.exit(codes.interrupted)
     isInterrupted = true
+  })
+  // What a graph has left running may fail when nobody waits for it.
+  process.on("uncaughtException", (error) => {
+    process.stderr.write(`superstep: the graph has left a failure: ${visible(reason(error))}\n`)
+    process.exit(codes.failed)
   })
   command.pipe(
     Command.run({ version, renderErrors: true }),

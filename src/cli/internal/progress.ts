@@ -14,6 +14,9 @@ export interface Progress {
 /** How long a text of a failure may be in a line. */
 const longest = 200
 
+/** How many of the running tasks the line names. */
+const named = 4
+
 const none: Progress = { seen: () => Effect.void, end: Effect.void }
 
 interface Task {
@@ -48,8 +51,9 @@ export const make = (isQuiet: boolean): Progress => {
   const draw = (step: number) =>
     Effect.suspend(() => {
       isDrawn = true
-      const labels = [...running.values()].map(({ label }) => label).join(", ")
-      return note(`\r\u001b[2K${cut(`step ${step}: ${labels}`, width())}`)
+      const labels = [...running.values()].slice(0, named).map(({ label }) => label).join(", ")
+      const more = running.size > named ? ` and ${running.size - named} more` : ""
+      return note(`\r\u001b[2K${cut(`step ${step}: ${labels}${more}`, width())}`)
     })
   const seen = Effect.fnUntraced(function*(event: Event.Any) {
     if (event.mode !== "tasks") return

@@ -6,6 +6,7 @@ import type { PendingRequest } from "../../Checkpoint.ts"
 import * as Checkpointer from "../../Checkpointer.ts"
 import * as Command from "../../Command.ts"
 import type * as Event from "../../Event.ts"
+import { GraphBreakpoint, GraphDrained } from "../../GraphError.ts"
 import { GraphInterrupt, type Reply } from "../../Interrupt.ts"
 import * as Asking from "./asking.ts"
 import { databaseOf, defaultDatabase } from "./database.ts"
@@ -88,6 +89,13 @@ type Stood =
   | { readonly _tag: "Done"; readonly output: unknown }
   | { readonly _tag: "Paused"; readonly requests: ReadonlyArray<PendingRequest> }
 
+/** At a breakpoint, or drained, a thread waits for no answer. */
+const stopped = (settings: Settings, error: unknown): unknown => {
+  if (!(error instanceof GraphBreakpoint || error instanceof GraphDrained)) return error
+  const next = settings.thread === undefined ? "" : `; go on with: ${resumption(settings)}`
+  return new Refusal({ code: codes.paused, message: `${error.message}${next}` })
+}
+
 /** One run, from an input to where it stands then. */
 const attempt = Effect.fnUntraced(function*(machine: Machine, settings: Settings, input: unknown, options: object) {
   const handle = machine.thread(settings.thread ?? passing)
@@ -107,11 +115,10 @@ const attempt = Effect.fnUntraced(function*(machine: Machine, settings: Settings
     Effect.andThen(handle.continue()),
     Effect.map((output): Stood => ({ _tag: "Done", output }))
   )
-  return yield* Effect.catchIf(
-    stood,
-    (error): error is GraphInterrupt<never> => error instanceof GraphInterrupt,
-    ({ requests }) => Effect.succeed<Stood>({ _tag: "Paused", requests })
-  )
+  return yield* Effect.catch(stood, (error) =>
+    error instanceof GraphInterrupt
+      ? Effect.succeed<Stood>({ _tag: "Paused", requests: error.requests as ReadonlyArray<PendingRequest> })
+      : Effect.fail(stopped(settings, error)))
 })
 
 const unused = (left: ReadonlyArray<Asking.Given>): Effect.Effect<void> =>
