@@ -496,6 +496,7 @@ describe("a database", () => {
       )
       const tables = new DatabaseSync(foreign).prepare("SELECT name FROM sqlite_schema").all()
       assert.deepStrictEqual(tables.map(({ name }) => name), ["customers"])
+      yield* here.refused(4, ["resume", ...onThread("demo", "t"), "--db", "none.sqlite"])
       assert.isFalse(existsSync(join(here.cwd, "none.sqlite")))
       yield* here.run(["run", ...onThread("demo", "t"), ...input])
       assert.include(yield* here.refused(4, ["state", ...onThread("dated", "t")]), "is not the one that thread \"t\"")

@@ -36,7 +36,7 @@ const at = <A>(
     return yield* Effect.provide(use(machine.thread(thread)), Layer.provideMerge(services, saver))
   })
 
-const timeOf = (millis: number): string => new globalThis.Date(millis).toISOString()
+const timeOf = (millis: number): string => DateTime.formatIso(DateTime.makeUnsafe(millis))
 
 const snapshotOf = (machine: Machine, snapshot: Snapshot<Values>): object => {
   const { requests, tasks, values, ...rest } = snapshot

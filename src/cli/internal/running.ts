@@ -200,10 +200,10 @@ export const inputOf = Effect.fnUntraced(function*(machine: Machine, json: unkno
   return key === undefined ? input : Command.start(input, { key })
 })
 
-/** Goes on with a thread. One that waits says so again, and gets the answers then. */
+/** Goes on with a thread, whose database has to be there. A thread that waits says so again, and gets the answers then. */
 export const resuming = Effect.fnUntraced(function*(loaded: Loaded, settings: Settings) {
+  const saver = yield* databaseOf(settings.database ?? defaultDatabase, false)
   if (settings.answers.length > 0) {
-    const saver = yield* databaseOf(settings.database ?? defaultDatabase, false)
     const state = loaded.machine.thread(settings.thread!).state()
     const { next, requests } = yield* Effect.provide(state, Layer.provideMerge(loaded.services, saver))
     if (requests.length === 0 && next.length === 0) {
