@@ -5,6 +5,7 @@
  * @since 0.1.0
  */
 import type * as Effect from "effect/Effect"
+import type * as Schema from "effect/Schema"
 import type { PendingRequest, Source } from "./Checkpoint.ts"
 import type * as Command from "./Command.ts"
 import type { Steering } from "./GraphError.ts"
@@ -16,7 +17,7 @@ import type * as State from "./State.ts"
  * @category models
  * @since 0.1.0
  */
-export type Mode = "values" | "updates" | "custom" | "tasks" | "checkpoints" | "debug"
+export type Mode = "values" | "updates" | "custom" | "tasks" | "checkpoints" | "debug" | "lifecycle"
 
 /**
  * The path of the graph that is run.
@@ -175,6 +176,23 @@ export interface Debug<out V, out Path extends ReadonlyArray<string> = ReadonlyA
 }
 
 /**
+ * The run began, or ended for now: with its result, a failure, a question, at a breakpoint, or as it was asked to.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Lifecycle extends Origin<Root> {
+  readonly mode: "lifecycle"
+  readonly type: "started" | "resumed" | "completed" | "failed" | "paused" | "stopped" | "drained"
+  /** Names the run: random. */
+  readonly run: string
+  /** What its caller says of the run. */
+  readonly metadata: Readonly<Record<string, Schema.Json>>
+  /** Of a failure: its text. Of a run that was drained: why. */
+  readonly reason: string | undefined
+}
+
+/**
  * The run waits for answers. The last event of a stream before its failure; every mode has it.
  *
  * @category models
@@ -199,6 +217,7 @@ export type Any =
   | TaskEnded
   | Checkpoints<unknown>
   | Debug<unknown>
+  | Lifecycle
   | Paused
 
 // oxlint-disable typescript/no-explicit-any
@@ -259,6 +278,7 @@ export type Of<S extends State.Any, O, M extends Mode> = {
   readonly tasks: TaskStarted<Root> | TaskEnded<Root>
   readonly checkpoints: Checkpoints<State.Type<S>, Root>
   readonly debug: Debug<State.Type<S>, Root>
+  readonly lifecycle: Lifecycle
 }[M]
 
 type Unknown = Readonly<Record<string, unknown>>
@@ -276,6 +296,7 @@ export type OfInside<M extends Mode> = {
   readonly tasks: TaskStarted<Inside> | TaskEnded<Inside>
   readonly checkpoints: Checkpoints<Unknown, Inside>
   readonly debug: Debug<Unknown, Inside>
+  readonly lifecycle: never
 }[M]
 
 /**

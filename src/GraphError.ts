@@ -256,8 +256,9 @@ export class ConcurrentCall extends Failure("ConcurrentCall")<{
   readonly called: string
 }> {
   override get message(): string {
-    const what = this.kind === "ask" ? say`asks "${this.called}"` : say`calls graph "${this.called}"`
-    return say`node "${this.node}" ${what} from a second fiber. Give each call a key, so that it keeps its place on resume`
+    return this.kind === "ask"
+      ? say`node "${this.node}" asks "${this.called}" from a second fiber. Give each question a key, so that it keeps its place on resume`
+      : say`node "${this.node}" calls "${this.called}" from a second fiber. Give each call a key, so that it keeps its place on resume, or use Task.all`
   }
 }
 
@@ -330,7 +331,7 @@ export class ReplayMismatch extends Failure("ReplayMismatch")<{
   readonly called: string
 }> {
   override get message(): string {
-    return say`node "${this.node}" called "${this.called}" with one input, and, run again, calls it at the same place with another. ` +
+    return say`node "${this.node}" calls "${this.called}", run again, at a place where it has called something else, or the same with another input. ` +
       "What a node calls has to be the same each time it runs, after a resume and after a failed attempt, or needs a key of its own"
   }
 }
@@ -374,19 +375,22 @@ export interface GraphDifference {
   /** Of a rule: what it was, and what it is. */
   readonly was?: string
   readonly is?: string
+  /** Whether a migration of the key is declared, from another channel than the one that was stored. */
+  readonly isDeclared?: boolean
 }
 
 const differenceText = (difference: GraphDifference): string => {
-  const { is, kind, name, was } = difference ?? {}
+  const { is, isDeclared, kind, name, was } = difference ?? {}
+  const other = isDeclared === true ? "; a migration of it is declared, `from` another channel than this" : ""
   switch (kind) {
     case "KeyGone":
       return say`key "${name}" is gone (Migration.rename or Migration.drop)`
     case "JoinGone":
       return say`join "${name}", at which somebody has arrived, is gone (Migration.drop)`
     case "RuleChanged":
-      return say`key "${name}" was ${was} and is ${is} (Migration.convert)`
+      return say`key "${name}" was ${was} and is ${is} (Migration.convert)` + other
     case "SchemaChanged":
-      return say`key "${name}" has another schema (Migration.convert or Migration.accept)`
+      return say`key "${name}" has another schema (Migration.convert or Migration.accept)` + other
     case "NodeGone":
       return say`node "${name}", which is to run, is gone (Migration.dropNode)`
     default:

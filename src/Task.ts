@@ -16,6 +16,7 @@ import { type MachineView, view } from "./internal/engine/view.ts"
 import { callAll, callInside } from "./internal/runtime/call.ts"
 import { concurrencyOptions, graphOptions, keyOptions, telling, told } from "./internal/runtime/options.ts"
 import type { AnyRequest, Asking, Asks } from "./Interrupt.ts"
+import type { Migration } from "./Migration.ts"
 import type { FailureOf } from "./Node.ts"
 import type * as Policy from "./Policy.ts"
 import type { Running } from "./Running.ts"
@@ -59,6 +60,10 @@ export interface Options<in In, out Out, in out E, out R> {
   readonly retry?: Policy.Retries<NoInfer<FailureOf<E>>>
   readonly timeout?: Policy.TimeoutInput
   readonly cache?: Policy.Cache<NoInfer<In>>
+  /** Names this version of the task in its checkpoints. */
+  readonly version?: string
+  /** What has changed since threads were stored that have called it: of `__start__`, its input, and of `__end__`, its result. */
+  readonly migrations?: ReadonlyArray<Migration>
 }
 
 /**

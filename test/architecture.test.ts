@@ -103,7 +103,7 @@ const layers: ReadonlyArray<ReadonlyArray<string>> = [
   ["internal/engine/"],
   ["Checkpointer", "Store", "NodeCache", "internal/store/"],
   ["internal/runtime/"],
-  ["StateGraph", "Thread", "Entrypoint", "Task", "Pregel", "Diagram", "Analysis"],
+  ["StateGraph", "Thread", "Entrypoint", "Journal", "Task", "Pregel", "Diagram", "Analysis"],
   ["agent/", "deep/"]
 ]
 

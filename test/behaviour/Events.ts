@@ -16,6 +16,8 @@ export const line = (event: Event.Any): string => {
       return `${at}${event.mode} ${event.node}`
     case "debug":
       return `${at}debug ${event.type} ${event.step}`
+    case "lifecycle":
+      return `${at}${event.type}`
     case "values":
     case "checkpoints":
     case "paused":

@@ -763,3 +763,67 @@ behaves("another version of an entrypoint reads what was saved as its migrations
     const ends = Migration.convert("__end__", { from: Channel.ephemeral(Schema.Int), value: (n) => ({ n: Number(n) }) })
     assert.deepStrictEqual(yield* after([...migrations, ends]).thread("t").continue(), { n: 3 })
   }))
+
+behaves(
+  "another version of an entrypoint takes another input, of a thread that waits and of one that has ended",
+  () =>
+    Effect.gen(function*() {
+      const before = Entrypoint.make("e", {
+        input: Schema.String,
+        output: Schema.String,
+        run: (text) => Effect.map(Ask.ask(text), (answer) => `${text} ${answer}`)
+      })
+      const after = (migrations: ReadonlyArray<Migration.Migration>) =>
+        Entrypoint.make("e", {
+          input: Schema.Struct({ text: Schema.String }),
+          output: Schema.String,
+          migrations,
+          run: ({ text }) => Effect.map(Ask.ask(text), (answer) => `${text} ${answer}!`)
+        })
+      for (const id of ["waits", "ended"]) yield* paused(before.thread(id).invoke("a"))
+      yield* before.thread("ended").resume(Ask.reply("b"))
+      const open = yield* Effect.flip(after([]).thread("waits").state())
+      assert.deepInclude(open, {
+        _tag: "GraphChanged",
+        differences: [{ kind: "SchemaChanged", name: "__start__" }]
+      })
+      const next = after([Migration.convert("__start__", { from: Schema.String, value: (text) => ({ text }) })])
+      assert.strictEqual(yield* next.thread("waits").resume(Ask.reply("b")), "a b!")
+      assert.strictEqual((yield* next.thread("ended").history()).length, 2)
+      assert.isUndefined((yield* next.thread("ended").verify).divergence)
+    })
+)
+
+behaves(
+  "another version of a task gives another result, and a migration that starts from something else is told",
+  () =>
+    Effect.gen(function*() {
+      let runs = 0
+      const make = (
+        output: Channel.AnySchema,
+        result: unknown,
+        migrations: ReadonlyArray<Migration.Migration> = []
+      ) => {
+        const work = Task.make("work", {
+          output,
+          migrations,
+          run: () => {
+            runs++
+            return result
+          }
+        })
+        return Entrypoint.make("e", {
+          input: Schema.Null,
+          output: Schema.Unknown,
+          run: () => Effect.flatMap(work(), (kept) => Effect.as(Ask.ask("?"), kept))
+        }).thread("t")
+      }
+      yield* paused(make(Schema.Int, 1).invoke(null))
+      const other = [Migration.convert("__end__", { from: Schema.String, value: (text) => ({ text }) })]
+      const wrong = yield* Effect.flip(make(Schema.Struct({ n: Schema.Int }), { n: 1 }, other).resume(Ask.reply("!")))
+      assert.include(String(wrong), "a migration of it is declared, `from` another channel than this")
+      const right = [Migration.convert("__end__", { from: Schema.Int, value: (n) => ({ n }) })]
+      assert.deepStrictEqual(yield* make(Schema.Struct({ n: Schema.Int }), { n: 2 }, right).continue(), { n: 1 })
+      assert.strictEqual(runs, 1)
+    })
+)

@@ -278,6 +278,41 @@ behaves(
     })
 )
 
+behaves("a resume that is overtaken, and what it stands on is pruned, is a conflict", () =>
+  Effect.gen(function*() {
+    const sub = StateGraph.make(
+      "sub",
+      StateGraph.nodes(Log, {
+        one: () => ({ log: ["one"] }),
+        two: () => Effect.map(Ask.ask("?"), (answer) => ({ log: [answer] }))
+      }),
+      { start: "one", edges: { one: "two" } }
+    )
+    const app = StateGraph.make("app", StateGraph.nodes(Log, { sub, other: () => ({ log: ["other"] }) }), {
+      start: "sub"
+    })
+    const thread = app.thread("t")
+    yield* Effect.flip(thread.invoke({}))
+    const saver = yield* Checkpointer.Checkpointer
+    let isDone = false
+    const overtaking = Effect.suspend(() => {
+      if (isDone) return Effect.void
+      isDone = true
+      return Effect.andThen(thread.update({ log: ["x"] }, { asNode: "other" }), thread.prune({}))
+    })
+    const racing: Checkpointer.CheckpointerShape = {
+      ...saver,
+      head: (id, place, branch) =>
+        Effect.tap(saver.head(id, place, branch), () =>
+          place === ""
+            ? Effect.void
+            : Effect.orDie(Effect.provideService(overtaking, Checkpointer.Checkpointer, saver)))
+    }
+    const resumed = Effect.provideService(thread.resume(Ask.reply("yes")), Checkpointer.Checkpointer, racing)
+    assert.strictEqual((yield* Effect.flip(resumed))._tag, "ThreadConflict")
+    assert.isUndefined((yield* thread.verify).divergence)
+  }))
+
 behaves("a history from which something is removed while it is read is read anew", () =>
   Effect.gen(function*() {
     const thread = graphOf(9).thread("t")

@@ -656,7 +656,7 @@ behaves("L18 an accepted form is one of several that a key has had", () =>
     // What came after what was accepted is not accepted.
     const later = version({ channels: { who: mailed }, options: { migrations: [accept] } })
     const [difference] = differencesOf(yield* Effect.flip(later.thread("t").state()))
-    assert.deepStrictEqual(difference, { kind: "SchemaChanged", name: "who" })
+    assert.deepStrictEqual(difference, { kind: "SchemaChanged", name: "who", isDeclared: true })
   }))
 
 behaves("L18 a topic that merges its items otherwise is another rule", () =>

@@ -264,7 +264,7 @@ describe("options", () => {
       )
       assert.strictEqual(
         yield* message(thread.stream({ total: 1 }, { modes: ["values", "debugg"] }).pipe(Stream.runDrain)),
-        "modes[1]: Expected \"values\" | \"updates\" | \"custom\" | \"tasks\" | \"checkpoints\" | \"debug\", got \"debugg\""
+        "modes[1]: Expected \"values\" | \"updates\" | \"custom\" | \"tasks\" | \"checkpoints\" | \"debug\" | \"lifecycle\", got \"debugg\""
       )
       assert.strictEqual(
         yield* message(thread.updateAll([[{ values: {}, asNode: 5 }]])),

@@ -225,7 +225,7 @@ describe("run", () => {
           "graphs.ts#serving",
           ...input,
           "--stream",
-          "updates, custom,tasks,checkpoints"
+          "updates, custom,tasks,checkpoints,lifecycle"
         ])
         assert.deepStrictEqual(
           documents.map(({ kind, mode, type }) => kind === undefined ? mode ?? type : `${mode} ${kind}`),

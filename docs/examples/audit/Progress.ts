@@ -41,7 +41,7 @@ export const make = Effect.gen(function*() {
   return {
     due: count("due"),
     checked: (file: string, findings: number) =>
-      count("checked", `checked ${visible(file)} (${findings} in the page itself)`),
+      count("checked", `checked ${visible(file)} (${findings} findings in the page itself)`),
     // These are told all at once, before it is known what is due: no bar could be drawn yet.
     kept: (file: string) => count("kept", canAnimate ? undefined : `kept ${visible(file)}`),
     end: Effect.suspend(() =>

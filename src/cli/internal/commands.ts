@@ -65,7 +65,17 @@ const checkpoint = optionalText("checkpoint", "id", "The checkpoint (default: wh
 
 const place = { graph, thread: threadId, db: database, layer, json }
 
-const modes: ReadonlyArray<Event.Mode> = ["values", "updates", "custom", "tasks", "checkpoints", "debug"]
+const modes = Object.keys(
+  {
+    values: true,
+    updates: true,
+    custom: true,
+    tasks: true,
+    checkpoints: true,
+    debug: true,
+    lifecycle: true
+  } satisfies Record<Event.Mode, true>
+)
 
 const ofRun = {
   stream: optionalText("stream", "modes", `Prints events as they happen, of these modes: ${modes.join(",")}`),
@@ -115,7 +125,7 @@ const metadataOf = Effect.fnUntraced(function*(text: Option.Option<string>) {
 
 const modesOf = (text: Option.Option<string>): Effect.Effect<ReadonlyArray<Event.Mode>, Refusal> => {
   const names = Option.match(text, { onNone: () => [], onSome: (modes) => modes.split(",").map((mode) => mode.trim()) })
-  const unknown = names.find((name) => !modes.some((mode) => mode === name))
+  const unknown = names.find((name) => !modes.includes(name))
   return unknown === undefined
     ? Effect.succeed(names as ReadonlyArray<Event.Mode>)
     : Effect.fail(misused(`--stream: "${unknown}" is none of ${modes.join(", ")}`))

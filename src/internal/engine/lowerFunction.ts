@@ -1,6 +1,7 @@
 /** From a function to a program of one node: its input in one channel, its result in another, and what it saves for the next run in a third. Pure. */
 import * as Channel from "../../Channel.ts"
 import { END } from "../../Command.ts"
+import type { Migration } from "../../Migration.ts"
 import type * as Policy from "../../Policy.ts"
 import { assemble, Channels, checkName, type GraphOptions } from "./assemble.ts"
 import { channelCodec, recordCodec, tasksCodec } from "./codecs.ts"
@@ -23,6 +24,13 @@ export interface FunctionDescription {
 }
 
 type Read1 = Readonly<Record<string, unknown>>
+
+/** Of what it is given and what it gives, a schema says enough: both are there for one run. */
+const withRules = (one: Migration): Migration =>
+  (one._tag === "Accept" || one._tag === "Convert") && (one.key === INPUT || one.key === END) &&
+    one.from.rule._tag === "LastValue"
+    ? { ...one, from: Channel.ephemeral(one.from.value) }
+    : one
 
 /** Lowers a function. Throws what is wrong with its definition. */
 export const lowerFunction = (description: FunctionDescription): Program => {
@@ -68,7 +76,7 @@ export const lowerFunction = (description: FunctionDescription): Program => {
     name,
     kind: "function",
     version: options.version,
-    migrations: options.migrations,
+    migrations: options.migrations.map(withRules),
     channels,
     nodes: [node],
     nodeNumber: new Map([[name, 0]]),

@@ -2,6 +2,7 @@
  * Namespaces: the places of graphs inside tasks, as texts. A segment for each task on the way from the root: the name of its
  * node, with the index of a Send, and with the key of a call. Pure.
  */
+import type { Program } from "./program.ts"
 
 /** The place of the graph at the root. */
 export const ROOT = ""
@@ -66,4 +67,16 @@ export const readPlace = (
   } catch {
     return undefined
   }
+}
+
+/** The program at a path; none for a graph that a node calls, which nothing stored tells. */
+export const programAt = (program: Program, path: ReadonlyArray<string>): Program | undefined => {
+  let at: Program | undefined = program
+  for (const segment of path) {
+    const body: Program["nodes"][number]["body"] | undefined = segment.includes(beforeKey) || at === undefined
+      ? undefined
+      : at.nodes[at.nodeNumber.get(nodeOf(segment)) ?? -1]?.body
+    at = body?._tag === "Graph" ? body.program : undefined
+  }
+  return at
 }

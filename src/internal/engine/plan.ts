@@ -2,6 +2,7 @@
 import * as Option from "effect/Option"
 import * as Channel from "../../Channel.ts"
 import { START } from "../../Command.ts"
+import { StalledJoin } from "../../GraphError.ts"
 import type * as Send from "../../Send.ts"
 import { isFragile } from "../freeze.ts"
 import { type Checkpoint, read } from "./checkpoint.ts"
@@ -114,4 +115,16 @@ export const plan = (program: Program, checkpoint: Checkpoint): ReadonlyArray<Ta
     }
   }
   return tasks
+}
+
+/** A join that got some of its sources, and can get no more. */
+export const stalledJoin = (program: Program, checkpoint: Checkpoint): StalledJoin | undefined => {
+  for (const { channel, names, node, release } of program.joins) {
+    const cell = checkpoint.cells[channel]!
+    if (release !== "all" || cell._tag === "None") continue
+    const { fired, seen } = cell.value as Channel.Arrivals
+    if (fired || seen.length === 0 || seen.length === names.length) continue
+    return new StalledJoin({ node, arrived: seen, missing: names.filter((name) => !seen.includes(name)) })
+  }
+  return undefined
 }

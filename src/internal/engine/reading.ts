@@ -136,7 +136,8 @@ export class Reading {
 
   /** How a stored channel is read; not at all if it was dropped, or if what became of it is open. */
   source(name: string): Source | undefined {
-    const isMachine = isMachineChannel(name)
+    // What a function is given is a key of its own, and no record of others.
+    const isMachine = isMachineChannel(name) && !(name === INPUT && this.program.kind === "function")
     const known = isMachine ? this.#machines : this.#keys
     if (known.has(name)) return known.get(name)
     const source = isMachine ? this.#machine(name) : this.#key(name)
@@ -195,10 +196,12 @@ export class Reading {
       const isAppended = kindOf(mark) === "Append" && mark !== is
       return { channel: { ...then, name, rule: isAppended ? appending : then.rule }, to: number, conversions }
     }
+    const isDeclared = this.program.migrations.some((one) => one._tag === "Convert" && one.key === name)
+    const more = isDeclared ? { isDeclared } : {}
     return this.#differs(
       isSameKind(mark, is)
-        ? { kind: "SchemaChanged", name }
-        : { kind: "RuleChanged", name, was: kindOf(mark), is: kindOf(is) }
+        ? { kind: "SchemaChanged", name, ...more }
+        : { kind: "RuleChanged", name, was: kindOf(mark), is: kindOf(is), ...more }
     )
   }
 

@@ -7,35 +7,30 @@ import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Option from "effect/Option"
-import * as Result from "effect/Result"
-import type * as Channel from "../../Channel.ts"
 import type { Source } from "../../Checkpoint.ts"
 import {
   CheckpointError,
   GraphBreakpoint,
   GraphDrained,
-  type InvalidUpdate,
-  MissingInput,
   NodeTimeout,
   RecursionLimit,
   ReplayMismatch,
-  StalledJoin,
+  ThreadConflict,
   ThreadDeleted
 } from "../../GraphError.ts"
-import { canonical } from "../canonical.ts"
 import { applyWrites, type TaskWrites } from "../engine/apply.ts"
 import { type Checkpoint, initial, output as outputOf, values } from "../engine/checkpoint.ts"
 import { hash } from "../engine/hash.ts"
+import { completeAt, type DoneRecord, fed, inputRecords, isOf, originOf, pickInput } from "../engine/inputs.ts"
 import { type Inside, isRoot, placeKey, segmentOf, within } from "../engine/namespace.ts"
-import { INPUT_TASK, isInputTask, plan, type Task } from "../engine/plan.ts"
+import { INPUT_TASK, plan, stalledJoin, type Task } from "../engine/plan.ts"
 import { INPUT_NODE, type Program } from "../engine/program.ts"
-import { emptyPlace, encodeWrites, type Graphs, handedUp, type Place, type TaskRecord } from "../engine/stored.ts"
-import { inputWrites, updateOf, type Write } from "../engine/writes.ts"
+import { emptyPlace, type Graphs, handedUp, type Place, type TaskRecord } from "../engine/stored.ts"
+import { updateOf, type Write } from "../engine/writes.ts"
 import { itemsOf } from "../growing.ts"
 import { offerTraced, wants } from "./events.ts"
 import { Counts } from "./metrics.ts"
-import { isAlive, isFault, load, type ReadError, Session, type ThreadRun, whole } from "./session.ts"
+import { isAlive, isFault, load, type ReadError, Session, whole } from "./session.ts"
 import { observedSuperstep } from "./spans.ts"
 import { announce, askedOf, execute, failureOf, type Outcomes, recordOf, report } from "./superstep.ts"
 import {
@@ -53,55 +48,7 @@ import { bounded, type Waits } from "./timeouts.ts"
 // Where a superstep starts
 // ---------------------------------------------------------------------------
 
-type DoneRecord = TaskRecord & { readonly status: "done" }
-
-/** Commands from outside that wait beside a checkpoint, in the order in which they came. */
-export const inputRecords = (place: Place): ReadonlyArray<readonly [string, DoneRecord]> =>
-  [...place.records].flatMap(([id, record]) =>
-    record.status === "done" && isInputTask(id) ? [[id, record] as const] : []
-  )
-    .sort(([a], [b]) => a < b ? -1 : 1)
-
-/** The machine with the writes of a Command from outside. It counts as a change whatever it writes: what is read back may lack some. */
-export const withCommand = (
-  program: Program,
-  before: Checkpoint,
-  id: string,
-  writes: ReadonlyArray<Write>
-): Result.Result<Checkpoint, InvalidUpdate> => {
-  const options = { isSuperstep: false, step: before.step }
-  const after = applyWrites(program, before, [{ id, name: INPUT_NODE, woken: undefined, writes }], options)
-  return Result.map(after, (after) => ({ ...after, version: before.version + 1 }))
-}
-
-/** The machine with the writes of Commands from outside, which wait beside the checkpoint until the superstep ends. */
-export const withInputRecords = (program: Program, place: Place): Result.Result<Checkpoint, InvalidUpdate> => {
-  const settled: Result.Result<Checkpoint, InvalidUpdate> = Result.succeed(place.checkpoint)
-  let checkpoint = settled
-  for (const [id, { writes }] of inputRecords(place)) {
-    checkpoint = Result.flatMap(checkpoint, (before) => withCommand(program, before, id, writes))
-  }
-  if (checkpoint === settled) return checkpoint
-  // If they woke nobody, what waits for the finish is next.
-  return Result.flatMap(checkpoint, (after) =>
-    plan(program, after).length > 0
-      ? Result.succeed(after)
-      : applyWrites(program, after, [], { isSuperstep: false, isQuiet: true, step: after.step }))
-}
-
 const nextNames = (tasks: ReadonlyArray<Task>): ReadonlyArray<string> => tasks.map((task) => task.node.name)
-
-/** A join that got some of its sources, and can get no more. */
-export const stalledJoin = (program: Program, checkpoint: Checkpoint): StalledJoin | undefined => {
-  for (const { channel, names, node, release } of program.joins) {
-    const cell = checkpoint.cells[channel]!
-    if (release !== "all" || cell._tag === "None") continue
-    const { fired, seen } = cell.value as Channel.Arrivals
-    if (fired || seen.length === 0 || seen.length === names.length) continue
-    return new StalledJoin({ node, arrived: seen, missing: names.filter((name) => !seen.includes(name)) })
-  }
-  return undefined
-}
 
 const isStop = (names: ReadonlyArray<string>, task: Task): boolean =>
   task.node.body._tag !== "Start" && (names.includes("*") || names.includes(task.node.name))
@@ -473,50 +420,14 @@ export const withRunTimeout = <A>(
 // Inputs
 // ---------------------------------------------------------------------------
 
-/** The input, while the start of the graph has yet to hand it on. */
-const waitingInput = ({ input }: Program, { cells }: Checkpoint): unknown =>
-  input._tag === "Start" ? Option.getOrUndefined(cells[input.channel]!) : undefined
-
-/** The keys that a first input has to bring and does not. */
-export const missingKeys = (program: Program, checkpoint: Checkpoint, input: unknown): ReadonlyArray<string> =>
-  program.required.filter((key) => {
-    const isGiven = typeof input === "object" && input !== null && Object.hasOwn(input, key) &&
-      (input as Readonly<Record<string, unknown>>)[key] !== undefined
-    return !isGiven && checkpoint.cells[program.channelNumber.get(key)!]!._tag === "None"
-  })
-
-/** The machine that goes on. A key that its graph has come to require since it began has no value there: nothing may read it. */
-export const completeAt = (program: Program, place: Place): Result.Result<Checkpoint, InvalidUpdate | MissingInput> =>
-  Result.flatMap(withInputRecords(program, place), (checkpoint) => {
-    const missing = missingKeys(program, checkpoint, waitingInput(program, checkpoint))
-    return missing.length === 0 ? Result.succeed(checkpoint) : Result.fail(new MissingInput({ keys: missing }))
-  })
-
-/** Feeds an input: what was left to run is dropped, and the graph starts. Nothing is stored if the input is wrong. */
+/** Feeds an input. Nothing is stored if it is wrong. */
 export const feed: (run: GraphRun, input: unknown) => Erased<void> = Effect.fnUntraced(
   function*(run: GraphRun, input: unknown) {
-    const { checkpoint, program } = run
-    const writes = yield* Effect.fromResult(inputWrites(program, input))
-    const missing = missingKeys(program, checkpoint, input)
-    if (missing.length > 0) return yield* new MissingInput({ keys: missing })
-    const pending = plan(program, checkpoint)
-    const dropped: ReadonlyArray<TaskWrites> = pending.map((task) => ({
-      id: task.id,
-      name: task.node.name,
-      woken: task.kind === "pull" ? task.node : undefined,
-      writes: []
-    }))
-    const record: DoneRecord = { status: "done", writes, graphs: [] }
-    const next = yield* Effect.fromResult(applyWrites(
-      program,
-      checkpoint,
-      [{ id: INPUT_TASK, name: INPUT_NODE, woken: undefined, writes }, ...dropped],
-      { isSuperstep: pending.length > 0, isInput: true, step: checkpoint.step + 1 }
-    ))
+    const { checkpoint, hasDropped, record } = yield* Effect.fromResult(fed(run.program, run.checkpoint, input))
     // Beside where a kept graph stood stands what followed there: perhaps in another branch.
     const isElsewhere = run.session !== undefined && !run.session.isAtHead && run.session.place.id !== undefined
-    const isWhole = isElsewhere || pending.length > 0 || (run.session?.place.records.size ?? 0) > 0
-    yield* advance(run, next, "input", [{ id: INPUT_TASK, task: undefined, record }], { isWhole })
+    const isWhole = isElsewhere || hasDropped || (run.session?.place.records.size ?? 0) > 0
+    yield* advance(run, checkpoint, "input", [{ id: INPUT_TASK, task: undefined, record }], { isWhole })
   }
 ) as (run: GraphRun, input: unknown) => Erased<void>
 
@@ -524,18 +435,24 @@ export const feed: (run: GraphRun, input: unknown) => Erased<void> = Effect.fnUn
 // Graphs inside tasks
 // ---------------------------------------------------------------------------
 
-/** A checkpoint of a graph inside a task, which has to be there. */
-const loadInside: (thread: ThreadRun, program: Program, namespace: string, id: string) => Effect.Effect<
+/** A checkpoint of a graph inside a task of this session, which has to be there. */
+const loadInside: (around: Session, program: Program, namespace: string, id: string) => Effect.Effect<
   Place,
-  ReadError | ThreadDeleted
-> = Effect.fnUntraced(function*(run: ThreadRun, program: Program, namespace: string, id: string) {
-  const { life, saver, thread } = run
-  const found = yield* load(run, program, namespace, id)
+  ReadError | ThreadConflict | ThreadDeleted
+> = Effect.fnUntraced(function*(around: Session, program: Program, namespace: string, id: string) {
+  const { branch, life, saver, thread } = around.run
+  const found = yield* load(around.run, program, namespace, id)
   if (found._tag === "Some") {
     yield* whole(thread, program, found.value.place)
     return found.value.place
   }
   if (!(yield* isAlive(saver, thread, life))) return yield* new ThreadDeleted({ thread })
+  // Somebody was faster, and what this run stands on was pruned.
+  const now = yield* saver.head(thread, around.key, branch)
+  const at = now._tag === "Some" ? now.value.id : undefined
+  if (around.isStored && at !== around.id) {
+    return yield* new ThreadConflict({ thread, branch, expected: around.id, found: at })
+  }
   const detail = `the checkpoint of the graph at "${namespace}" is missing`
   return yield* new CheckpointError({ reason: "Decode", thread, checkpoint: id, detail })
 })
@@ -568,7 +485,7 @@ const nestedSession: (
     if (thread.durability === "async" && (hasRun || kept !== undefined)) yield* thread.commits.flush
     const head = hasRun ? yield* thread.saver.head(thread.thread, key, thread.branch) : undefined
     if (head?._tag === "Some") {
-      const place = yield* loadInside(thread, call.program, namespace, head.value.id)
+      const place = yield* loadInside(session, call.program, namespace, head.value.id)
       return new Session({ ...options, place, isAtHead: true })
     }
     if (kept !== undefined) {
@@ -577,35 +494,12 @@ const nestedSession: (
         const place = yield* Effect.fromResult(standing.placeFor(call.program))
         return new Session({ ...options, place, isAtHead: false, line: standing.line })
       }
-      const place = yield* loadInside(thread, call.program, namespace, kept)
+      const place = yield* loadInside(session, call.program, namespace, kept)
       return new Session({ ...options, place, isAtHead: false })
     }
     return new Session({ ...options, place: emptyPlace(call.program, origin), isAtHead: false })
   }
 ) as (run: GraphRun, task: Task, call: NestedCall, namespace: string, origin: string) => Erased<Session | undefined>
-
-const nameLength = 12
-
-/** What was called, and with what: the name first. */
-const originOf = (program: Program, input: unknown): string => {
-  const writes = inputWrites(program, input)
-  const rows = Result.isSuccess(writes) ? encodeWrites(program, writes.success) : undefined
-  const given = rows !== undefined && Result.isSuccess(rows) ? canonical(rows.success) : "unstored"
-  return hash(program.name).slice(0, nameLength) + hash(given)
-}
-
-/** Whether a graph stands where this call has brought it. What another version was called with may have other keys. */
-const isOf = ({ chain: { by }, origin }: Place, program: Program, now: string): boolean =>
-  by === undefined || by.graph === program.fingerprint
-    ? origin === now
-    : origin.slice(0, nameLength) === now.slice(0, nameLength)
-
-/** Only the keys that a graph takes as input are handed to it by the state around it. What it is called with is its own. */
-const pickInput = ({ input, key, program }: NestedCall): unknown => {
-  if (key !== undefined || program.input._tag !== "Start" || typeof input !== "object" || input === null) return input
-  const names = new Set(program.input.keys.map((c) => program.channels[c]!.name))
-  return Object.fromEntries(Object.entries(input).filter(([key]) => names.has(key)))
-}
 
 /** The run of a graph inside a task: from its start, or from where it stood if the task runs again. */
 const nestedRun: (run: GraphRun, task: Task, call: NestedCall) => Erased<GraphRun> = Effect.fnUntraced(function*(
@@ -615,7 +509,8 @@ const nestedRun: (run: GraphRun, task: Task, call: NestedCall) => Erased<GraphRu
 ) {
   const segment = segmentOf(task.place, call.key)
   const namespace = within(run.namespace, segment)
-  const input = pickInput(call)
+  // What it is called with is its own.
+  const input = call.key === undefined ? pickInput(call.program, call.input) : call.input
   // Only what is stored has to be told apart.
   const origin = run.session === undefined || call.persistence === "none" ? "" : originOf(call.program, input)
   const session = yield* Effect.tapError(

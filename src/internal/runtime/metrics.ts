@@ -30,7 +30,7 @@ const supersteps = counter("superstep_supersteps", "Supersteps that were committ
 const tasks = counter("superstep_tasks", "Tasks that have ended, by graph")
 const retries = counter("superstep_retries", "Attempts of tasks after the first, by graph")
 const pauses = counter("superstep_pauses", "Tasks that wait for an answer, by graph")
-const commitBytes = Metric.histogram("superstep_checkpoint_bytes", {
+const commitCharacters = Metric.histogram("superstep_commit_characters", {
   description: "Characters that a commit stores",
   boundaries: Metric.exponentialBoundaries({ start: 128, factor: 4, count: 10 })
 })
@@ -116,7 +116,7 @@ export const countedCommit = <A, E, R>(
     return Effect.onExit(effect, (exit) =>
       counting((context) => {
         if (Exit.isFailure(exit)) return
-        commitBytes.updateUnsafe(moves.reduce((sum, move) => sum + lengthOf(move), 0), context)
+        commitCharacters.updateUnsafe(moves.reduce((sum, move) => sum + lengthOf(move), 0), context)
         commitMillis.updateUnsafe(performance.now() - start, context)
       }))
   })

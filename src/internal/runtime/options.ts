@@ -116,7 +116,7 @@ const atCheckpoint = Schema.makeFilter<{ readonly checkpoint?: unknown; readonly
 )
 export const continueOptions = Schema.Struct({ ...threadRun, path }).check(atCheckpoint)
 
-const modes = ["values", "updates", "custom", "tasks", "checkpoints", "debug"] as const
+const modes = ["values", "updates", "custom", "tasks", "checkpoints", "debug", "lifecycle"] as const
 const streamed = {
   modes: Schema.Array(Schema.Literals(modes)),
   subgraphs: flag
@@ -125,6 +125,9 @@ export const runStreamOptions = Schema.Struct({ ...limits, seed: text, metadata:
 export const threadStreamOptions = Schema.Struct({ ...threadRun, pending, ...streamed })
 
 /** What a start, and a call of a graph inside a node, may be told. */
+export const journalOptions = Schema.Struct({ capacity: whole(1), overflow: oneOf("suspend", "dropOldest") })
+export const readOptions = Schema.Struct({ after: whole(0) })
+export const storedOptions = Schema.Struct({ after: text })
 export const concurrencyOptions = Schema.Struct({
   concurrency: optional<number | "unbounded">(
     "a whole number of at least 1, or \"unbounded\"",

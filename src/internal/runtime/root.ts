@@ -1,10 +1,12 @@
 /** A run at the root: what it starts from, and what it ends with for the one who started it. */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Random from "effect/Random"
 import type * as Schema from "effect/Schema"
-import { NoParentGraph, UnknownNode } from "../../GraphError.ts"
+import type * as Event from "../../Event.ts"
+import { GraphBreakpoint, GraphDrained, InterruptMismatch, NoParentGraph, UnknownNode } from "../../GraphError.ts"
 import { GraphInterrupt } from "../../Interrupt.ts"
 import { NodeCache } from "../../NodeCache.ts"
 import { initial, output } from "../engine/checkpoint.ts"
@@ -18,8 +20,8 @@ import { feed, nest, runLoop, withRunTimeout } from "./loop.ts"
 import { Counts } from "./metrics.ts"
 import type { Session, ThreadRun } from "./session.ts"
 import { observedRun } from "./spans.ts"
-import { pendingOf } from "./superstep.ts"
-import type { Erased, GraphExit, GraphRun } from "./task.ts"
+import { errorText, pendingOf } from "./superstep.ts"
+import { type Erased, type GraphExit, type GraphRun, runId } from "./task.ts"
 
 /** What the caller of a run chose. */
 export interface RootOptions {
@@ -48,7 +50,12 @@ export const checkStops = (
 export const makeRun: (
   program: Program,
   options: RootOptions,
-  on?: { readonly thread: ThreadRun; readonly session: Session; readonly answers: Answers }
+  on?: {
+    readonly thread: ThreadRun
+    readonly session: Session
+    readonly answers: Answers
+    readonly begins: "started" | "resumed"
+  }
 ) => Effect.Effect<GraphRun, UnknownNode> = Effect.fnUntraced(function*(program, options, on) {
   yield* checkStops(program, options.overrides)
   const cache = Option.getOrUndefined(yield* Effect.serviceOption(NodeCache))
@@ -83,8 +90,48 @@ export const makeRun: (
     holder: undefined
   }
   options.begun?.(run)
+  yield* tell(run, on?.begins ?? "started")
   return run
 })
+
+/** Says that a run begins or ends. */
+const tell = (run: GraphRun, type: Event.Lifecycle["type"], reason?: string): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    const { metadata, sink } = run.shared
+    if (sink === undefined || !sink.modes.has("lifecycle")) return Effect.void
+    const step = run.checkpoint.step
+    return sink.offer({ mode: "lifecycle", path: [], step, type, run: runId(run.shared), metadata, reason })
+  })
+
+/** How a run has ended that did not pause, which is told before its questions are. */
+const tellEnd = (run: GraphRun, exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> => {
+  if (Exit.isSuccess(exit)) return tell(run, "completed")
+  const { cause } = exit
+  if (cause.reasons.some(Cause.isInterruptReason)) return Effect.void
+  const error = Option.getOrUndefined(Cause.findErrorOption(cause))
+  if (error instanceof GraphInterrupt || error instanceof InterruptMismatch) return Effect.void
+  if (error instanceof GraphBreakpoint) return tell(run, "stopped")
+  return error instanceof GraphDrained ? tell(run, "drained", error.reason) : tell(run, "failed", errorText(cause))
+}
+
+/** A run whose end is told to the readers of its events. */
+export const told = <O extends RootOptions>(options: O, run: (options: O) => Erased<unknown>): Erased<unknown> =>
+  Effect.suspend(() => {
+    if (options.sink?.modes.has("lifecycle") !== true) return run(options)
+    let begun: GraphRun | undefined
+    const note = (run: GraphRun) => {
+      begun = run
+      options.begun?.(run)
+    }
+    return Effect.matchCauseEffect(run({ ...options, begun: note }), {
+      onFailure: (cause) =>
+        Effect.andThen(
+          begun === undefined ? Effect.void : tellEnd(begun, Exit.failCause(cause)),
+          Effect.failCause(cause)
+        ),
+      onSuccess: (value) => Effect.as(begun === undefined ? Effect.void : tellEnd(begun, Exit.void), value)
+    })
+  })
 
 /** Bounds a run as its graph or its caller says: its opening, its input, its supersteps, and what it stores. */
 export const withinTime = <O extends RootOptions>(
@@ -137,13 +184,13 @@ const conclude = (run: GraphRun, exit: GraphExit): Effect.Effect<unknown, unknow
           requests: exit.asked.map(({ request }) => request)
         })
       )
-      const told = sink === undefined ? Effect.void : sink.offer({
+      const shown = sink === undefined ? Effect.void : sink.offer({
         mode: "paused",
         path: [],
         step: run.checkpoint.step + 1,
         requests: pendingOf(exit.asked)
       })
-      return Effect.andThen(told, Effect.failCause(failure))
+      return Effect.andThen(Effect.andThen(tell(run, "paused"), shown), Effect.failCause(failure))
     }
   }
 }
@@ -155,9 +202,10 @@ export const drive = (run: GraphRun): Erased<unknown> => Effect.flatMap(runLoop(
 export const runOnce = (program: Program, input: unknown, options: RootOptions): Erased<unknown> =>
   observedRun(
     { graph: program.name, thread: undefined, metadata: options.metadata },
-    withinTime(
-      program,
-      options,
-      (options) => Effect.flatMap(makeRun(program, options), (run) => Effect.andThen(feed(run, input), drive(run)))
-    )
+    told(options, (options) =>
+      withinTime(
+        program,
+        options,
+        (options) => Effect.flatMap(makeRun(program, options), (run) => Effect.andThen(feed(run, input), drive(run)))
+      ))
   )

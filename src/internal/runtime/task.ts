@@ -10,6 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Random from "effect/Random"
+import * as References from "effect/References"
 import * as Result from "effect/Result"
 import * as Schedule from "effect/Schedule"
 import type * as Schema from "effect/Schema"
@@ -66,6 +67,9 @@ export interface Shared {
   /** Names a run without a thread, where somebody asks. */
   id: string | undefined
 }
+
+/** Names a run: random, made when first asked for. */
+export const runId = (shared: Shared): string => shared.thread?.owner ?? (shared.id ??= globalThis.crypto.randomUUID())
 
 /** One graph in one run. */
 export interface GraphRun {
@@ -236,9 +240,19 @@ export class Attempt implements RunningShape {
   get thread(): string | undefined {
     return this.#run.shared.thread?.thread
   }
+  /** What a line that its node logs says of where it stands. */
+  get annotations(): Readonly<Record<string, unknown>> {
+    const { path, program, shared } = this.#run
+    return {
+      graph: program.name,
+      ...(shared.thread === undefined ? {} : { thread: shared.thread.thread }),
+      ...(path.length === 0 ? {} : { path: path.join("/") }),
+      node: this.node,
+      step: this.step
+    }
+  }
   get run(): string {
-    const { shared } = this.#run
-    return shared.thread?.owner ?? (shared.id ??= globalThis.crypto.randomUUID())
+    return runId(this.#run.shared)
   }
   get metadata(): Readonly<Record<string, Schema.Json>> {
     return this.#run.shared.metadata
@@ -361,7 +375,10 @@ export class Attempt implements RunningShape {
 const provide = (effect: Erased<unknown>, attempt: Attempt): Erased<unknown> =>
   Effect.updateContext(effect, (context: Context.Context<never>) => {
     attempt.begin(() => Context.get(context, Clock.Clock).currentTimeMillisUnsafe())
-    return Context.add(Context.add(context, Running, attempt), Random.Random, attempt.random)
+    const { annotations } = attempt
+    const logged = { ...Context.get(context, References.CurrentLogAnnotations), ...annotations }
+    const known = Context.add(context, References.CurrentLogAnnotations, logged)
+    return Context.add(Context.add(known, Running, attempt), Random.Random, attempt.random)
   }) as Erased<unknown>
 
 // ---------------------------------------------------------------------------

@@ -20,7 +20,8 @@ import { isReply, type Reply } from "../../Interrupt.ts"
 import { canonical } from "../canonical.ts"
 import { encoding } from "../codec.ts"
 import { output } from "../engine/checkpoint.ts"
-import { inputTask, plan } from "../engine/plan.ts"
+import { completeAt, inputRecords, missingKeys, withInputRecords } from "../engine/inputs.ts"
+import { inputTask, plan, stalledJoin } from "../engine/plan.ts"
 import type { Program } from "../engine/program.ts"
 import {
   type Answers,
@@ -34,9 +35,9 @@ import {
 import { commandWrites, inputWrites, type Write, type WriteError } from "../engine/writes.ts"
 import { taking } from "../fit.ts"
 import { quoted } from "../say.ts"
-import { advance, completeAt, feed, inputRecords, missingKeys, stalledJoin, withInputRecords } from "./loop.ts"
+import { advance, feed } from "./loop.ts"
 import { decodeRequest, showRequest } from "./requests.ts"
-import { drive, makeRun, type RootOptions, withinTime } from "./root.ts"
+import { drive, makeRun, type RootOptions, told, withinTime } from "./root.ts"
 import {
   Commits,
   type Durability,
@@ -103,7 +104,9 @@ export const checkThread = (thread: string): Effect.Effect<void, InvalidArgument
     : Effect.fail(
       new InvalidArgument({
         argument: "thread",
-        detail: `an id is a text of 1 to ${maxThreadLength} characters, not ${quoted(thread).slice(0, 64)}`
+        detail: `an id is a text of 1 to ${maxThreadLength} characters, not ${
+          typeof thread === "string" && thread.length > 0 ? `one of ${thread.length}` : quoted(thread)
+        }`
       })
     )
 
@@ -181,11 +184,13 @@ const runFrom: (
   opened: Opened,
   options: ThreadOptions,
   answers: Answers,
-  start: string | null
+  start: string | null,
+  begins?: "resumed"
 ) => Erased<GraphRun> = Effect.fnUntraced(
-  function*(opened: Opened, options: ThreadOptions, answers: Answers, start: string | null) {
+  function*(opened: Opened, options: ThreadOptions, answers: Answers, start: string | null, begins?: "resumed") {
     const session = sessionOf(opened, options, start)
-    const run = yield* makeRun(opened.program, options, { thread: session.run, session, answers })
+    const on = { thread: session.run, session, answers, begins: begins ?? "started" as const }
+    const run = yield* makeRun(opened.program, options, on)
     if (!opened.isHead) {
       const { checkpoint } = opened.place
       yield* advance(run, { ...checkpoint, step: checkpoint.step + 1 }, "fork", [], { isWhole: true })
@@ -193,7 +198,13 @@ const runFrom: (
     }
     return run
   }
-) as (opened: Opened, options: ThreadOptions, answers: Answers, start: string | null) => Erased<GraphRun>
+) as (
+  opened: Opened,
+  options: ThreadOptions,
+  answers: Answers,
+  start: string | null,
+  begins?: "resumed"
+) => Erased<GraphRun>
 
 // ---------------------------------------------------------------------------
 // What is left to do
@@ -324,7 +335,7 @@ const resultAt = (opened: Opened): Erased<unknown> =>
 const goOn = (opened: Opened, options: ThreadOptions): Erased<unknown> =>
   Effect.andThen(
     Effect.fromResult(completeAt(opened.program, opened.place)),
-    Effect.flatMap(runFrom(opened, options, answersOf(opened.place), startOf(opened)), resumeRun)
+    Effect.flatMap(runFrom(opened, options, answersOf(opened.place), startOf(opened), "resumed"), resumeRun)
   )
 
 const startOf = (opened: Opened): string | null => opened.row === undefined ? null : metadataOf(opened.row).start
@@ -413,7 +424,7 @@ const beginCommand: (
     if (records.size === 0) return yield* new MissingInput({ keys: [] })
     const checkpoint = yield* Effect.fromResult(completeAt(opened.program, withRecords(opened.place, records)))
     if (opened.row !== undefined) {
-      const run = yield* runFrom(opened, options, answersOf(opened.place), startOf(opened))
+      const run = yield* runFrom(opened, options, answersOf(opened.place), startOf(opened), "resumed")
       yield* run.session!.store(records)
       return yield* resumeRun(run)
     }
@@ -435,7 +446,7 @@ const beginResume: (
     const all = new Map([...records, ...command])
     const place = withRecords(opened.place, all)
     yield* Effect.fromResult(completeAt(opened.program, place))
-    const run = yield* runFrom(opened, options, answersOf(place), startOf(opened))
+    const run = yield* runFrom(opened, options, answersOf(place), startOf(opened), "resumed")
     // Durable before anything runs: an answer that was taken is not asked for again.
     yield* run.session!.store(all)
     return yield* resumeRun(run)
@@ -446,7 +457,7 @@ const beginResume: (
 export const runThread = (program: Program, thread: string, begin: Begin, options: ThreadOptions): Erased<unknown> =>
   observedRun(
     { graph: program.name, thread, metadata: options.metadata },
-    withinTime(program, options, (options) => beginRun(program, thread, begin, options))
+    told(options, (options) => withinTime(program, options, (options) => beginRun(program, thread, begin, options)))
   )
 
 const beginRun: (program: Program, thread: string, begin: Begin, options: ThreadOptions) => Erased<unknown> = Effect

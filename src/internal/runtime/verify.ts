@@ -6,7 +6,8 @@ import { canonical } from "../canonical.ts"
 import { applyWrites, type TaskWrites } from "../engine/apply.ts"
 import type { Checkpoint } from "../engine/checkpoint.ts"
 import { checkpointId, seedOf } from "../engine/ids.ts"
-import { checkpointKey, isRoot, nodeOf, readPlace, ROOT, segmentsOf } from "../engine/namespace.ts"
+import { inputRecords, withCommand, withInputRecords } from "../engine/inputs.ts"
+import { checkpointKey, isRoot, programAt, readPlace, ROOT, segmentsOf } from "../engine/namespace.ts"
 import { INPUT_TASK, isInputTask, plan } from "../engine/plan.ts"
 import { INPUT_NODE, type Program } from "../engine/program.ts"
 import { byTask, dataOf, graphsIn, isOfAnother, recordsAt, Walk } from "../engine/restored.ts"
@@ -23,21 +24,8 @@ import {
 import type { Write } from "../engine/writes.ts"
 import { growing, grown } from "../growing.ts"
 import { dumped } from "./copy.ts"
-import { inputRecords, withCommand, withInputRecords } from "./loop.ts"
 import { checkMetadata, metadataOf, toError } from "./session.ts"
 import type { Erased } from "./task.ts"
-
-/** The program of a namespace; none for a graph that a node calls, which nothing stored tells. */
-const programAt = (program: Program, namespace: string): Program | undefined => {
-  let at: Program | undefined = program
-  for (const segment of segmentsOf(namespace)) {
-    const body: Program["nodes"][number]["body"] | undefined = segment.includes("~") || at === undefined
-      ? undefined
-      : at.nodes[at.nodeNumber.get(nodeOf(segment)) ?? -1]?.body
-    at = body?._tag === "Graph" ? body.program : undefined
-  }
-  return at
-}
 
 /** Tasks whose results a checkpoint follows from, in task order. */
 interface Done {
@@ -323,7 +311,7 @@ export const verify: (program: Program, thread: string) => Erased<Verification> 
     for (const [namespace, all] of Map.groupBy(checkpoints, (one) => one.namespace)) {
       const rows = all.map(({ row }) => row)
       const verifier = new Verifier(thread, namespace, rows, (beside.get(namespace) ?? []).map(({ row }) => row))
-      const own = programAt(program, namespace)
+      const own = programAt(program, segmentsOf(namespace))
       yield* checkMetadata(thread, rows)
       for (const row of rows) {
         yield* Effect.fromResult(verifier.sealed(row))
