@@ -230,6 +230,7 @@ describe("run", () => {
         assert.deepStrictEqual(
           documents.map(({ kind, mode, type }) => kind === undefined ? mode ?? type : `${mode} ${kind}`),
           [
+            "lifecycle started",
             "checkpoints",
             "checkpoints",
             "tasks started",
@@ -237,6 +238,7 @@ describe("run", () => {
             "updates",
             "tasks ended",
             "checkpoints",
+            "lifecycle completed",
             "result"
           ]
         )
