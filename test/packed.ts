@@ -13,7 +13,7 @@ import { crossCheck } from "../docs/examples/audit/Report.ts"
 import { moduleOf } from "./blocks.ts"
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "..")
-const { devDependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
+const { devDependencies, version: ownVersion } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
 const tsc = join(dirname(createRequire(import.meta.url).resolve("typescript/package.json")), "bin", "tsc")
 const problems: Array<string> = []
 
@@ -28,7 +28,7 @@ const attempt = (cwd: string, command: string, args: ReadonlyArray<string>, what
 }
 
 /** What the modules of the package import, and what that needs. */
-const peers = ["effect", "@langchain/langgraph-checkpoint", "@langchain/core"].map((name) =>
+const peers = ["effect", "@effect/platform-node", "@langchain/langgraph-checkpoint", "@langchain/core"].map((name) =>
   `${name}@${devDependencies[name]}`
 )
 
@@ -80,10 +80,25 @@ for (const name of ${JSON.stringify(closed)}) {
 
 /** The example of the README compiles against the declarations, and runs. */
 const checkReadme = (project: string, installed: string): void => {
-  writeFileSync(join(project, "readme.ts"), moduleOf(readFileSync(join(installed, "README.md"), "utf8")))
+  // Nothing of it is exported there: here the graph is, for the program.
+  writeFileSync(
+    join(project, "readme.ts"),
+    `${moduleOf(readFileSync(join(installed, "README.md"), "utf8"))}\nexport { app }\n`
+  )
   const options = ["--noEmit", "--strict", "--module", "nodenext", "--target", "es2023", "--lib", "es2024,dom"]
   attempt(project, process.execPath, [tsc, ...options, "--skipLibCheck", "readme.ts"], "the README does not compile")
   attempt(project, process.execPath, ["readme.ts"], "the README does not run")
+}
+
+/** The program that npm has linked says which version it is, and runs a graph. */
+const checkProgram = (project: string): void => {
+  const program = join(project, "node_modules", ".bin", "superstep")
+  const run = (args: ReadonlyArray<string>): string =>
+    attempt(project, program, args, "the program does not run").trim()
+  const version = run(["--version"])
+  if (version !== `superstep v${ownVersion}`) problems.push(`the program says that it is "${version}"`)
+  const output = run(["run", "readme.ts#app", "--input", `{"total":10}`, "--quiet", "--json"])
+  if (!output.includes(`"total":21`)) problems.push(`the program runs the graph of the README to "${output}"`)
 }
 
 /** What the pages that were packed lead to was packed too, but for the tests. */
@@ -101,6 +116,7 @@ try {
   const files = below(installed)
   const modules = checkModules(project, files)
   checkReadme(project, installed)
+  checkProgram(project)
   const pages = checkPages(installed, files)
   for (const problem of problems.slice(0, 20)) console.error(problem)
   console.log(`packed: ${modules} modules, ${pages} pages, ${problems.length} problems`)

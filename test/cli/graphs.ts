@@ -1,0 +1,154 @@
+/** What the command line is tried on. It is copied into a project in which the built package is installed. */
+import { Context, Effect, Layer, Redacted, Schema } from "effect"
+import { Channel, END, Entrypoint, Interrupt, Pregel, Running, State, StateGraph, Task } from "superstep"
+import * as EncryptedCheckpointer from "superstep/crypto/EncryptedCheckpointer"
+
+class Demo extends State.make({ total: Schema.Int, visited: Channel.append(Schema.String) }) {}
+
+export const demo = StateGraph.make(
+  "demo",
+  StateGraph.nodes(Demo, {
+    double: (state) => ({ total: state.total * 2, visited: ["double"] }),
+    increment: (state) => ({ total: state.total + 1, visited: ["increment"] })
+  }),
+  { start: "double", edges: { double: "increment", increment: END } }
+)
+
+class Approve extends Interrupt.make("Approve", {
+  payload: Schema.Struct({ total: Schema.Int }),
+  answer: Schema.Boolean
+}) {}
+
+class Name extends Interrupt.make("Name", { payload: Schema.String, answer: Schema.String }) {}
+
+export const asking = StateGraph.make(
+  "asking",
+  StateGraph.nodes(Demo, {
+    ask: Effect.fnUntraced(function*(state) {
+      const isApproved = yield* Approve.ask({ total: state.total })
+      return { visited: [isApproved ? "approved" : "refused"] }
+    })
+  }),
+  { start: "ask" }
+)
+
+export const both = StateGraph.make(
+  "both",
+  StateGraph.nodes(Demo, {
+    left: () => Effect.map(Name.ask("left?\n\u001B[2J"), (name) => ({ visited: [`left ${name}`] })),
+    right: () => Effect.map(Name.ask("right?"), (name) => ({ visited: [`right ${name}`] })),
+    last: () => Effect.map(Approve.ask({ total: 0 }), (isApproved) => ({ visited: [`${isApproved}`] }))
+  }),
+  {
+    start: ["left", "right"],
+    edges: { left: StateGraph.join("last"), right: StateGraph.join("last") }
+  }
+)
+
+class Words extends Context.Service<Words, { readonly word: string }>()("Words") {}
+
+export const layer = Layer.succeed(Words, { word: "hello" })
+export const other = Layer.succeed(Words, { word: "other" })
+
+export const broken = Layer.effectDiscard(Effect.fail(new Error("no words today")))
+
+const key = Redacted.make(new Uint8Array(32).fill(7))
+
+/** On the database of `--db`, and in its place. */
+export const sealed = EncryptedCheckpointer.layer({ keys: { a: key }, current: "a", ids: key })
+
+export const serving = StateGraph.make(
+  "serving",
+  StateGraph.nodes(Demo, {
+    say: Effect.fnUntraced(function*() {
+      const { word } = yield* Words
+      console.log("noise of a node")
+      process.stdout.write("more noise\n")
+      yield* Running.emit({ big: 1n })
+      return { visited: [word] }
+    })
+  }),
+  { start: "say" }
+)
+
+class Dated extends State.make({ at: Schema.Date, sum: Schema.BigInt }) {}
+
+export const dated = StateGraph.make(
+  "dated",
+  StateGraph.nodes(Dated, { next: ({ at, sum }) => ({ at: new Date(at.getTime() + 1000), sum: sum + 1n }) }),
+  { start: "next" }
+)
+
+const add = Task.make("add", { input: Schema.Int, output: Schema.Int, run: (n) => Effect.succeed(n + 1) })
+
+export const count = Entrypoint.make("count", {
+  input: Schema.Int,
+  output: Schema.Int,
+  run: (n, previous = 0) => Effect.map(add(n), (m) => m + previous)
+})
+
+export const grow = Pregel.make("grow", {
+  channels: { value: Channel.lastValue(Schema.String) },
+  nodes: {
+    double: Pregel.node({
+      subscribe: "value",
+      run: (text: string) => text.length < 4 ? text + text : undefined,
+      write: "value"
+    })
+  },
+  input: "value",
+  output: "value"
+})
+
+export const made = () => demo
+export const promised = async () => demo
+export const effectful = Effect.sync(() => demo)
+export const thrown = () => {
+  throw new Error("no graph today")
+}
+export const nothing = 3
+
+export const failing = StateGraph.make(
+  "failing",
+  StateGraph.nodes(Demo, { boom: () => Effect.fail(new Error("down\n\u001B[2Jred")) }),
+  { start: "boom" }
+)
+
+export const dying = StateGraph.make(
+  "dying",
+  StateGraph.nodes(Demo, { boom: () => Effect.die(new Error("bang")) }),
+  { start: "boom" }
+)
+
+export const endless = StateGraph.make("endless", StateGraph.nodes(Demo, { again: () => ({ visited: ["again"] }) }), {
+  start: "again",
+  edges: { again: "again" }
+})
+
+export const slow = StateGraph.make(
+  "slow",
+  StateGraph.nodes(Demo, {
+    one: () => ({ visited: ["one"] }),
+    wait: () =>
+      process.env["FAST"] === undefined
+        ? Effect.ensuring(Effect.never, Effect.sync(() => console.log("cleaned up")))
+        : Effect.succeed({ visited: ["waited"] })
+  }),
+  { start: "one", edges: { one: "wait" } }
+)
+
+export const stopping = StateGraph.make("stopping", StateGraph.nodes(Demo, { go: () => ({ visited: ["gone"] }) }), {
+  start: "go"
+}, { before: ["go"] })
+
+export const leaving = StateGraph.make(
+  "leaving",
+  StateGraph.nodes(Demo, {
+    leave: () =>
+      Effect.andThen(
+        Effect.sync(() => void setTimeout(() => void Promise.reject(new Error("too\nlate")), 1)),
+        Effect.never
+      )
+  }),
+  { start: "leave" }
+)
