@@ -311,7 +311,7 @@ export const project =
     })
 
 /**
- * The entries of some modes: what a stream of these modes alone would have shown.
+ * The entries of some modes: what a stream of these modes alone would have shown. A pause, which every stream shows, is of mode `"paused"`: name it too.
  *
  * @category projections
  * @since 0.1.0
@@ -358,8 +358,8 @@ export interface Written {
 }
 
 /**
- * An event as JSON: values and updates as the channels of their graph store them, anything else as JSON holds it. Fails with `InvalidArgument` where JSON holds no
- * such thing.
+ * An event as JSON: values, updates and inputs as the channels of their graph store them, anything else as `JSON.stringify` writes it. Fails with `InvalidArgument`
+ * where it cannot. Of an event that is not the one that the stream gave, a graph that a node called is not known: its values are written like anything else.
  *
  * @category encoding
  * @since 0.1.0
