@@ -11,7 +11,7 @@ import type * as Channel from "./Channel.ts"
 import type { Checkpointer } from "./Checkpointer.ts"
 import type * as Command from "./Command.ts"
 import type * as Event from "./Event.ts"
-import type { EngineError } from "./GraphError.ts"
+import type { EngineError, Steering } from "./GraphError.ts"
 import { lowerFunction } from "./internal/engine/lowerFunction.ts"
 import type { Program } from "./internal/engine/program.ts"
 import { type MachineView, view } from "./internal/engine/view.ts"
@@ -146,17 +146,20 @@ export interface Entrypoint<
   /** Runs it on an input to its end. */
   readonly invoke: CanPause<Q> extends true ?
     State.Problem<"this entrypoint can pause: run it on a thread, .thread(id)">
-    : (input: In, options?: Policy.RunOptions) => Effect.Effect<Out, E | EngineError, R>
+    : (input: In, options?: Policy.RunOptions) => Effect.Effect<Out, AloneOf<E> | EngineError, R>
   /** Runs it and emits what happens as it happens, in it and in its tasks. */
   readonly stream: CanPause<Q> extends true ?
     State.Problem<"this entrypoint can pause: run it on a thread, .thread(id)">
     : <const M extends Event.Mode>(
       input: In,
       options: Policy.RunOptions & Event.StreamOptions<M>
-    ) => Stream.Stream<Streamed<Name, In, Out, Saved, M>, E | EngineError, R>
+    ) => Stream.Stream<Streamed<Name, In, Out, Saved, M>, AloneOf<E> | EngineError, R>
   /** The durable handle on one thread. Its state is a record of the channels. */
-  readonly thread: (id: string) => EntrypointThread<Name, In, Out, Saved, E, R, Q>
-  /** Runs it inside a node, a task or another entrypoint. Calls are told apart as those of tasks are. */
+  readonly thread: (id: string) => EntrypointThread<Name, In, Out, Saved, AloneOf<E>, R, Q>
+  /**
+   * Runs it inside a node, a task or another entrypoint. Calls are told apart as those of tasks are. Its commands for the parent steer the graph of the
+   * node that it is called by, through functions in between.
+   */
   readonly call: (
     input: In,
     options?: { readonly key?: string }
@@ -166,6 +169,9 @@ export interface Entrypoint<
 }
 
 type ErrorOf<E> = Exclude<E, AnyRequest | Command.ParentCommand<any, any> | EngineError>
+type SteeringOf<E> = E extends Command.ParentCommand<infer U, infer G> ? Steering<Command.Command<U, G>> : never
+/** What it fails with where nobody is around it. */
+type AloneOf<E> = Exclude<E, Steering<any>>
 type RequestOf<R> = R extends Asks<infer Q> ? Extract<Q, AnyRequest> : never
 
 /** A plain result is the value, and is saved. */
@@ -246,7 +252,7 @@ export const make = <
   I["Type"],
   O["Type"],
   S["Type"],
-  ErrorOf<E>,
+  ErrorOf<E> | SteeringOf<E>,
   Exclude<R, Running | Asks<any>>,
   RequestOf<R>
 > => {

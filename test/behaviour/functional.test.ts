@@ -854,3 +854,37 @@ behaves("P2 a result that is nothing is refused, unless its schema takes it", ()
     const quiet = Entrypoint.make("quiet", { input: ints, output: Schema.Void, run: (list) => nothing(list) })
     assert.strictEqual(yield* quiet.thread("q").invoke([1]), undefined)
   }))
+
+behaves(
+  "D4 a command for the parent of a task passes through functions, to the graph around them",
+  () =>
+    Effect.gen(function*() {
+      class Log extends State.make({ log: Channel.append(Schema.String) }) {}
+      const steer = Task.make("steer", {
+        input: Schema.Int,
+        output: Schema.Int,
+        run: () => Command.parent({ update: { log: ["steered"] }, goto: "b" })
+      })
+      const through = Task.make("through", { input: Schema.Int, output: Schema.Int, run: (n) => steer(n) })
+      const flow = Entrypoint.make("flow", { input: Schema.Int, output: Schema.Int, run: (n) => through(n) })
+      const own = Entrypoint.make("own", {
+        input: Schema.Int,
+        output: Schema.Int,
+        run: () => Command.parent({ update: { log: ["own"] }, goto: "b" })
+      })
+      for (const called of [flow, own]) {
+        const app = StateGraph.make(
+          "app",
+          StateGraph.nodes(Log, {
+            a: () => Effect.as(called.call(1), { log: ["never"] }),
+            b: () => ({ log: ["b"] })
+          }),
+          { start: "a" }
+        )
+        const { log } = yield* app.thread(called.name).invoke({})
+        assert.deepStrictEqual(log, [called === flow ? "steered" : "own", "b"])
+        assert.strictEqual((yield* Effect.flip(called.thread(`alone ${called.name}`).invoke(1)))._tag, "NoParentGraph")
+        assert.strictEqual((yield* Effect.flip(called.invoke(1)))._tag, "NoParentGraph")
+      }
+    })
+)

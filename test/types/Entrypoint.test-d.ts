@@ -1,5 +1,14 @@
 import { Context, Effect, Schema, type Stream } from "effect"
-import { type Checkpointer, Entrypoint, type Event, type GraphError, Interrupt, type Running, Task } from "superstep"
+import {
+  type Checkpointer,
+  Command,
+  Entrypoint,
+  type Event,
+  type GraphError,
+  Interrupt,
+  type Running,
+  Task
+} from "superstep"
 import { describe, expectTypeOf, it } from "vitest"
 
 class Broken extends Schema.TaggedError<Broken>()("Broken", {}) {}
@@ -52,6 +61,27 @@ describe("a task", () => {
     void load(1)
     // @ts-expect-error Argument of type 'string'
     void now("a")
+  })
+  it("that commands the parent says so to the node that calls it, also through a function", () => {
+    const steer = Task.make("steer", {
+      input: Schema.Int,
+      output: Schema.Int,
+      run: () => Command.parent({ goto: "b" })
+    })
+    const through = Entrypoint.make("through", { input: Schema.Int, output: Schema.Int, run: (n) => steer(n) })
+    const own = Entrypoint.make("own", {
+      input: Schema.Int,
+      output: Schema.Int,
+      run: () => Command.parent({ goto: "b" })
+    })
+    type Steers = Extract<Effect.Error<ReturnType<typeof steer>>, GraphError.Steering<unknown>>
+    expectTypeOf<Steers>().not.toEqualTypeOf<never>()
+    expectTypeOf<Extract<Effect.Error<ReturnType<typeof through.call>>, GraphError.Steering<unknown>>>()
+      .toEqualTypeOf<Steers>()
+    expectTypeOf<Extract<Effect.Error<ReturnType<typeof own.call>>, GraphError.Steering<unknown>>>()
+      .toEqualTypeOf<Steers>()
+    expectTypeOf(own.invoke(1)).toEqualTypeOf<Effect.Effect<number, GraphError.EngineError>>()
+    expectTypeOf(through.invoke(1)).toEqualTypeOf<Effect.Effect<number, GraphError.EngineError>>()
   })
   it("cannot give what its schema does not say", () => {
     // @ts-expect-error Type 'string' is not assignable

@@ -265,6 +265,9 @@ export class Attempt implements RunningShape {
   get checkpoint(): string | undefined {
     return this.#run.session?.place.id
   }
+  get isOfFunction(): boolean {
+    return this.#run.program.kind === "function"
+  }
   get remainingSteps(): number {
     return this.#run.stepsLeft
   }
@@ -471,7 +474,12 @@ const concludeAttempt = (task: Task, attempt: Attempt, exit: Exit.Exit<unknown, 
       outcome: { _tag: "Parent", commands: [Command.make({ update: error.update as object, goto: error.goto as [] })] }
     }
   }
-  if (error instanceof Steering) return { _tag: "Returned", value: error.commands }
+  if (error instanceof Steering) {
+    // A function has no nodes that could be steered: the commands are for the graph around it.
+    return attempt.isOfFunction
+      ? { _tag: "Ended", outcome: { _tag: "Parent", commands: error.commands } }
+      : { _tag: "Returned", value: error.commands }
+  }
   return { _tag: "Error", error, cause: exit.cause }
 }
 
