@@ -200,8 +200,8 @@ export interface Options<
   ) => Effect.Effect<Result<O["Type"], S["Type"]>, E, R> | Result<O["Type"], S["Type"]>
   readonly retry?: Policy.Retries<NoInfer<FailureOf<E>>>
   readonly timeout?: Policy.TimeoutInput
-  /** By input and by what was saved. */
-  readonly cache?: Policy.Cache<unknown>
+  /** By input and by what was saved; by the input alone where the policy has a `key`. */
+  readonly cache?: Policy.Cache<NoInfer<I["Type"]>>
   readonly version?: string
   readonly migrations?: ReadonlyArray<Migration>
   /** How long what it saves lives where it is called: one call (the default), the thread, or not at all. */

@@ -888,3 +888,39 @@ behaves(
       }
     })
 )
+
+it.effect("a cache key of a task or an entrypoint gets its input", () =>
+  Effect.gen(function*() {
+    const runs: Array<string> = []
+    const seen: Array<unknown> = []
+    const cache = Policy.cache({
+      key: (n: number) => {
+        seen.push(n)
+        return String(n % 10)
+      }
+    })
+    const last = Task.make("last", {
+      input: Schema.Int,
+      output: Schema.Int,
+      cache,
+      run: (n) => {
+        runs.push(`task ${n}`)
+        return n
+      }
+    })
+    const calling = Entrypoint.make("calling", { input: Schema.Int, output: Schema.Int, run: (n) => last(n) })
+    const flow = Entrypoint.make("flow", {
+      input: Schema.Int,
+      output: Schema.Int,
+      cache,
+      run: (n) => {
+        runs.push(`flow ${n}`)
+        return n
+      }
+    })
+    for (const { invoke } of [calling, flow]) {
+      assert.deepStrictEqual([yield* invoke(1), yield* invoke(2), yield* invoke(11)], [1, 2, 1])
+    }
+    assert.deepStrictEqual(runs, ["task 1", "task 2", "flow 1", "flow 2"])
+    assert.deepStrictEqual(seen, [1, 2, 11, 1, 2, 11])
+  }).pipe(Effect.provide(NodeCache.layerMemory)))

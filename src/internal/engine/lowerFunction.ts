@@ -25,7 +25,7 @@ export interface FunctionDescription {
   readonly options: GraphOptions
 }
 
-type Read1 = Readonly<Record<string, unknown>>
+type State = Readonly<Record<string, unknown>>
 
 /** Of what it is given and what it gives, a schema says enough: both are there for one run. */
 const withRules = (one: Migration): Migration =>
@@ -33,6 +33,12 @@ const withRules = (one: Migration): Migration =>
     one.from.rule._tag === "LastValue"
     ? { ...one, from: Channel.ephemeral(one.from.value) }
     : one
+
+/** What is equal is a matter of the input. */
+const byInput = (cache: Policy.Cache): Policy.Cache => {
+  const { key } = cache
+  return key === undefined ? cache : { ...cache, key: (state) => key((state as State)[INPUT]) }
+}
 
 /** Lowers a function. Throws what is wrong with its definition. */
 export const lowerFunction = (description: FunctionDescription): Program => {
@@ -68,13 +74,13 @@ export const lowerFunction = (description: FunctionDescription): Program => {
     isRouted: false,
     body: {
       _tag: "Run",
-      run: (state) => run((state as Read1)[INPUT], (state as Read1)[PREVIOUS])
+      run: (state) => run((state as State)[INPUT], (state as State)[PREVIOUS])
     },
     input: recordCodec({ [INPUT]: given, ...(kept === undefined ? {} : { [PREVIOUS]: kept }) }, false),
     defer: false,
     retry: options.retry,
     timeout: options.timeout,
-    cache,
+    cache: cache === undefined ? undefined : byInput(cache),
     onError: undefined,
     destinations: []
   }
