@@ -109,7 +109,7 @@ export interface EntrypointThread<
   in out Q extends AnyRequest
 > extends
   Omit<
-    Pregel.MachineThread<Wires<In, Out, Saved>, In, Out, { readonly [K in Name]: Out | Final<Out, Saved> }, E, R, Q>,
+    Pregel.MachineThread<Wires<In, Out, Saved>, In, Out, { readonly [K in Name]: Result<Out, Saved> }, E, R, Q>,
     "stream" | "events"
   >
 {

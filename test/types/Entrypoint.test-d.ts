@@ -139,4 +139,12 @@ describe("an entrypoint", () => {
       Db | Running.Running | Interrupt.Asks<Interrupt.Request<"Approve", string, boolean>>
     >()
   })
+  it("is updated with what its function may give", () => {
+    const thread = flow.thread("t")
+    expectTypeOf(thread.update(Entrypoint.final({ value: 1, save: [1] }), { asNode: "flow" })).not.toBeNever()
+    expectTypeOf(thread.update(Entrypoint.final({ value: 1, save: undefined }), { asNode: "flow" })).not.toBeNever()
+    expectTypeOf(plain.thread("t").update(1, { asNode: "plain" })).not.toBeNever()
+    // @ts-expect-error Type 'number' is not assignable
+    void thread.update(1, { asNode: "flow" })
+  })
 })
