@@ -14,6 +14,7 @@ import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { InvalidArgument } from "./GraphError.ts"
+import { shown } from "./internal/say.ts"
 import * as Asking from "./internal/store/asking.ts"
 import { checked, checkedAll, type Embed, type Known, perform } from "./internal/store/batch.ts"
 import { StoreError } from "./internal/store/error.ts"
@@ -315,12 +316,22 @@ export type Needs<O extends Options> = "semantic" extends keyof O
 // Stores
 // ---------------------------------------------------------------------------
 
-const embedWith = (model: EmbeddingModel.EmbeddingModel): Embed => (texts) =>
-  texts.length === 0 ? Effect.succeed([]) : Effect.matchEffect(model.embedMany(texts), {
-    onFailure: (cause) =>
-      Effect.fail(new StoreError({ reason: "Embedding", detail: `no vectors: ${cause.message}`, cause })),
-    onSuccess: ({ embeddings }) => Effect.succeed(embeddings.map(({ vector }) => Float32Array.from(vector)))
+const noVectors = (cause: unknown): StoreError =>
+  new StoreError({
+    reason: "Embedding",
+    detail: `no vectors: ${cause instanceof Error ? cause.message : shown(cause)}`,
+    cause
   })
+
+/** A model comes from elsewhere: what it dies of, such as vectors that hold no numbers, is a failure of the call. */
+const embedWith = (model: EmbeddingModel.EmbeddingModel): Embed => (texts) =>
+  texts.length === 0 ? Effect.succeed([]) : model.embedMany(texts).pipe(
+    Effect.catchDefect((defect) => Effect.fail(defect)),
+    Effect.mapBoth({
+      onFailure: noVectors,
+      onSuccess: ({ embeddings }) => embeddings.map(({ vector }) => Float32Array.from(vector))
+    })
+  )
 
 /** Loaded only where it is used: it would double the time that the library takes to load. */
 const embedding = Effect.flatMap(

@@ -70,20 +70,27 @@ describe("options", () => {
   })
 })
 
-const failing = Layer.effect(
-  EmbeddingModel.EmbeddingModel,
-  EmbeddingModel.make({
-    embedMany: () =>
-      Effect.fail(AiError.make({
-        module: "test",
-        method: "embedMany",
-        reason: new AiError.InvalidOutputError({ description: "no vectors today" })
-      }))
-  })
-)
+const model = (embedMany: Parameters<typeof EmbeddingModel.make>[0]["embedMany"]) =>
+  Layer.effect(EmbeddingModel.EmbeddingModel, EmbeddingModel.make({ embedMany }))
 
-describe("a model that fails", () => {
-  it.effect("fails the put, which stores nothing, and the query; all else goes on", () =>
+const answering = (result: ReadonlyArray<number>) =>
+  model(({ inputs }) => Effect.succeed({ results: inputs.map(() => [...result]), usage: { inputTokens: undefined } }))
+
+const faults = {
+  "fails": model(() =>
+    Effect.fail(AiError.make({
+      module: "test",
+      method: "embedMany",
+      reason: new AiError.InvalidOutputError({ description: "no vectors today" })
+    }))
+  ),
+  "dies": model(() => Effect.die(new Error("the model is gone"))),
+  "gives what is no number": answering([Number.NaN, 1]),
+  "gives what is without end": answering([Infinity, 1])
+}
+
+for (const [name, layer] of Object.entries(faults)) {
+  it.effect(`a model that ${name} fails the put, which stores nothing, and the query; all else goes on`, () =>
     Effect.gen(function*() {
       const store = yield* Store.makeMemory({ semantic: true })
       const error = yield* Effect.flip(store.put(["a"], "k", "text"))
@@ -92,8 +99,8 @@ describe("a model that fails", () => {
       yield* store.put(["a"], "k", "text", { index: false })
       assert.strictEqual((yield* store.search(["a"])).length, 1)
       assert.strictEqual((yield* Effect.flip(store.search(["a"], { query: "text" })))._tag, "StoreError")
-    }).pipe(Effect.provide(failing)))
-})
+    }).pipe(Effect.provide(layer)))
+}
 
 describe("a storage", () => {
   it.effect("M3 is not asked if an argument is wrong", () =>
