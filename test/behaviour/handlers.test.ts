@@ -82,6 +82,24 @@ behaves("L11 a handler around a task that asks calls nothing while the run pause
     assert.deepStrictEqual(done, ["meanwhile", "ship"])
   }))
 
+behaves("L11 what a branch makes of a pause is not followed by calls", () =>
+  Effect.gen(function*() {
+    const { done, note } = noting()
+    const flow = flowOf(() =>
+      Effect.gen(function*() {
+        const [is] = yield* Task.all([
+          Effect.catch(Approve.ask("?") as Effect.Effect<boolean, unknown>, () => Effect.succeed("unknown"))
+        ])
+        return yield* note(String(is))
+      }) as never
+    )
+    const thread = flow.thread("t")
+    assert.deepStrictEqual(payloads(yield* paused(thread.invoke(""))), ["?"])
+    assert.deepStrictEqual(done, [])
+    assert.strictEqual(yield* thread.resume(Approve.reply(true) as never), "true")
+    assert.deepStrictEqual(done, ["true"])
+  }))
+
 behaves("L11 a handler of a failure calls tasks", () =>
   Effect.gen(function*() {
     const { done, note } = noting()

@@ -21,7 +21,10 @@ export class Branch {
   unanswered: AnyRequest | undefined = undefined
   /** How often each question was asked and answered, by tag. */
   readonly ordinals = new Map<string, number>()
-  #ended: { readonly error: unknown; readonly fiber: number } | undefined = undefined
+  /** Why it goes no further in this run, once it does not. */
+  end: unknown = undefined
+  /** The youngest fiber that goes no further. */
+  #closed = 0
 
   constructor(owner: object, place: string) {
     this.owner = owner
@@ -41,17 +44,18 @@ export class Branch {
   }
 
   /** Notes that a fiber of the branch goes no further in this run. */
-  end(error: unknown, fiber: number): void {
-    this.#ended = { error, fiber: Math.max(fiber, this.#ended?.fiber ?? fiber) }
+  close(error: unknown, fiber: number): void {
+    this.end ??= error
+    this.#closed = Math.max(this.#closed, fiber)
   }
 
   /**
    * Why a fiber of the branch calls nothing more in this run. What handles a pause, or cleans up behind it, is not part of the work: its
-   * calls would take the places of those that come with the answer. Fibers that were started after the one that ended go on: what
-   * one of several fibers waits for is no end for the others.
+   * calls would take the places of those that come with the answer. Fibers that were started after the one that waits go on: what
+   * one of several waits for is no end for the others.
    */
   endOf(fiber: number): unknown {
-    return this.#ended !== undefined && fiber <= this.#ended.fiber ? this.#ended.error : undefined
+    return fiber <= this.#closed ? this.end : undefined
   }
 }
 

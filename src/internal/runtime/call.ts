@@ -2,7 +2,6 @@
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Option from "effect/Option"
 import { ConcurrentCall, Steering } from "../../GraphError.ts"
 import { Request } from "../../Interrupt.ts"
 import { Running } from "../../Running.ts"
@@ -37,13 +36,13 @@ const conclude = (
     case "Parent":
       return Effect.fail(new Steering({ commands: exit.commands }))
     case "Stopped":
-      branch.end(exit.error, fiber)
+      branch.close(exit.error, fiber)
       return Effect.fail(exit.error)
     case "Paused":
       attempt.pad.note(exit, key === undefined ? [2, inOrder(place)] : [3, key])
       // Answers that are void, and nothing else: that is for the one who gave them.
       if (exit.asked.length === 0) return attempt.halt
-      branch.end(exit.asked[0]!.request, fiber)
+      branch.close(exit.asked[0]!.request, fiber)
       return Effect.fail(exit.asked[0]!.request)
   }
 }
@@ -99,17 +98,17 @@ export const callAll = (
   calling((attempt, branch, { id: fiber }) => {
     const place = branch.next(fiber)
     if (place === undefined) return concurrent(attempt, "Task.all")
-    const branches = effects.map((effect, index) => {
-      const own = new Branch(attempt, `${place}.${index}.`)
-      return Effect.flatMap(
-        Effect.exit(Effect.provideService(effect, CurrentBranch, own)),
+    const branches = effects.map((_, index) => new Branch(attempt, `${place}.${index}.`))
+    const running = effects.map((effect, index) =>
+      Effect.flatMap(
+        Effect.exit(Effect.provideService(effect, CurrentBranch, branches[index])),
         (exit): Erased<Exit.Exit<unknown, unknown>> =>
           Exit.isSuccess(exit) || isPause(exit) ? Effect.succeed(exit) : Effect.failCause(exit.cause)
       )
-    })
-    return Effect.flatMap(Effect.all(branches, { concurrency }), (exits) => {
-      const paused = exits.find(isPause)
-      if (paused !== undefined) branch.end(Option.getOrThrow(Exit.findErrorOption(paused)), fiber)
+    )
+    return Effect.flatMap(Effect.all(running, { concurrency }), (exits) => {
+      // What waits in a branch, waits here, whatever the branch made of it.
+      for (const { end } of branches) if (end !== undefined) branch.close(end, fiber)
       return Effect.all(exits)
     })
   }) as Erased<ReadonlyArray<unknown>>

@@ -125,7 +125,7 @@ export class AttemptScratchpad implements Scratchpad {
       return Result.succeed(answer.value)
     }
     if (key === undefined) branch.unanswered = request
-    branch.end(request, fiber.id)
+    branch.close(request, fiber.id)
     const asker = this.#place.isHandler ? { isHandler: true as const } : {}
     const stored = { id: request.id, tag, payload: encoded.success, ...asker }
     this.#asked.set(request.id, { request, stored, order })
