@@ -163,7 +163,7 @@ export interface Commit extends Move {
  * @since 0.1.0
  */
 export interface Dump {
-  /** In the order in which they were stored. */
+  /** Those of one namespace in the order in which they were stored. */
   readonly checkpoints: ReadonlyArray<{ readonly namespace: string; readonly row: CheckpointRow }>
   readonly tasks: ReadonlyArray<{ readonly namespace: string; readonly row: TaskRow }>
   readonly heads: ReadonlyArray<Omit<HeadRow, "life">>

@@ -41,7 +41,7 @@ import {
   toTask
 } from "./internal/rows.ts"
 import { checkSchema, prepareSchema } from "./internal/schema.ts"
-import { fromColumn, toColumn } from "./internal/text.ts"
+import { fromBytes, fromColumn, toBytes, toColumn } from "./internal/text.ts"
 import * as SqliteClient from "./SqliteClient.ts"
 
 export {
@@ -80,55 +80,54 @@ const checkpointColumns = "id, parent, branch, step, source, created_millis, for
 const ofCheckpoint = checkpointColumns.split(", ").map((column) => `c.${column}`).join(", ")
 /** The row of a task in the columns of a checkpoint. */
 const taskAsCheckpoint = (checkpoint: string): string =>
-  `${checkpoint}, t.task, t.revision, NULL, t.status, NULL, NULL, NULL, t.data, NULL`
+  `${checkpoint}, NULL, t.revision, NULL, t.status, NULL, NULL, NULL, t.data, t.task`
+
+/** The key of a namespace, of which the thread and the name are given. */
+const namespaceOf = "(SELECT n.key FROM superstep_threads x " +
+  "JOIN superstep_namespaces n ON n.thread = x.key AND n.name = ? WHERE x.thread = ?)"
 
 /**
  * The checkpoints from an id to the nearest keyframe. UNION, not UNION ALL: a damaged file with a cycle must not hang. CROSS JOIN
  * keeps SQLite from reading a whole table first, as it does when a database is young.
  */
-const chain = `WITH RECURSIVE chain (thread, namespace, sequence, id, parent, is_keyframe) AS (
-  SELECT c.thread, c.namespace, c.sequence, c.id, c.parent, c.is_keyframe
-  FROM superstep_threads t
-  JOIN superstep_checkpoints c ON c.thread = t.key AND c.namespace = ? AND c.id = ?
-  WHERE t.thread = ?
+const chain = `WITH RECURSIVE chain (namespace, sequence, id, parent, is_keyframe) AS (
+  SELECT c.namespace, c.sequence, c.id, c.parent, c.is_keyframe
+  FROM superstep_checkpoints c WHERE c.namespace = ${namespaceOf} AND c.id = ?
   UNION
-  SELECT c.thread, c.namespace, c.sequence, c.id, c.parent, c.is_keyframe
+  SELECT c.namespace, c.sequence, c.id, c.parent, c.is_keyframe
   FROM chain CROSS JOIN superstep_checkpoints c
-  WHERE chain.is_keyframe = 0 AND c.thread = chain.thread AND c.namespace = chain.namespace AND c.id = chain.parent
+  WHERE chain.is_keyframe = 0 AND c.namespace = chain.namespace AND c.id = chain.parent
 )`
 
 const values = (row: string, count: number): string => new Array<string>(count).fill(row).join(", ")
 
-/** The number of a checkpoint, by which rows of tasks name it: it is short, and grows. */
-const sequenceOf = "(SELECT sequence FROM superstep_checkpoints WHERE thread = ? AND namespace = ? AND id = ?)"
+/** The number of a checkpoint in its namespace, by which rows of tasks name it: it is short, and grows. */
+const sequenceOf = "(SELECT sequence FROM superstep_checkpoints WHERE namespace = ? AND id = ?)"
 
 const putText = (count: number): string =>
-  `INSERT INTO superstep_tasks (checkpoint, task, status, revision, data) VALUES ${
-    values(`(${sequenceOf}, ?, ?, ?, ?)`, count)
+  `INSERT INTO superstep_tasks (namespace, checkpoint, task, status, revision, data) VALUES ${
+    values(`(?, ${sequenceOf}, ?, ?, ?, ?)`, count)
   } ` +
-  "ON CONFLICT (checkpoint, task) " +
+  "ON CONFLICT (namespace, checkpoint, task) " +
   "DO UPDATE SET status = excluded.status, revision = excluded.revision, data = excluded.data " +
   "WHERE superstep_tasks.status <> 'done' " +
   "AND (excluded.status = 'done' OR excluded.revision > superstep_tasks.revision) RETURNING task"
 
 const keptText = (count: number): string =>
   "SELECT task, status, revision, data FROM superstep_tasks " +
-  `WHERE checkpoint = ${sequenceOf} AND task IN (${values("?", count)})`
+  `WHERE namespace = ? AND checkpoint = ${sequenceOf} AND task IN (${values("?", count)})`
 
 const listText = (isBefore: boolean, isLimited: boolean): string =>
-  `SELECT ${checkpointColumns} FROM superstep_checkpoints
-  WHERE thread = (SELECT key FROM superstep_threads WHERE thread = ?) AND namespace = ?${
+  `SELECT ${checkpointColumns} FROM superstep_checkpoints WHERE namespace = ${namespaceOf}${
     isBefore
-      ? ` AND sequence < (
-    SELECT c.sequence FROM superstep_threads t
-    JOIN superstep_checkpoints c ON c.thread = t.key AND c.namespace = ? AND c.id = ?
-    WHERE t.thread = ?)`
+      ? ` AND sequence < (SELECT sequence FROM superstep_checkpoints WHERE namespace = ${namespaceOf} AND id = ?)`
       : ""
   }
   ORDER BY sequence DESC${isLimited ? " LIMIT ?" : ""}`
 
 const removedText = (count: number): string =>
-  `FROM superstep_checkpoints WHERE thread = ? AND (namespace, id) IN (VALUES ${values("(?, ?)", count)})`
+  "FROM superstep_checkpoints WHERE namespace = (SELECT key FROM superstep_namespaces WHERE thread = ? AND name = ?) " +
+  `AND id IN (${values("?", count)})`
 
 const headsText = `SELECT h.branch, h.place, h.id, h.owner, t.life FROM superstep_threads t
   JOIN superstep_heads h ON h.thread = t.key AND h.place = ?`
@@ -138,7 +137,12 @@ const textsOf = ({ rowLock, text }: Dialect) => ({
   lockedThread: text(`SELECT key, life FROM superstep_threads WHERE thread = ?${rowLock}`),
   begin: text("INSERT INTO superstep_threads (thread, life) VALUES (?, ?) ON CONFLICT (thread) DO NOTHING"),
   threads: text("SELECT thread FROM superstep_threads ORDER BY key"),
-  head: text("SELECT id, owner FROM superstep_heads WHERE thread = ? AND place = ? AND branch = ?"),
+  // Both or neither, in one row.
+  located: text(
+    `SELECT (SELECT key FROM superstep_namespaces WHERE thread = ? AND name = ?) AS namespace, h.id, h.owner
+    FROM (SELECT 1 AS one) o LEFT JOIN superstep_heads h ON h.thread = ? AND h.place = ? AND h.branch = ?`
+  ),
+  beginNamespace: text("INSERT INTO superstep_namespaces (thread, name) VALUES (?, ?) RETURNING key"),
   newestHead: text(`${headsText} WHERE t.thread = ? ORDER BY h.branch DESC LIMIT 1`),
   branchHead: text(`${headsText} AND h.branch = ? WHERE t.thread = ?`),
   moveHead: text(
@@ -146,49 +150,65 @@ const textsOf = ({ rowLock, text }: Dialect) => ({
       "ON CONFLICT (thread, place, branch) DO UPDATE SET id = excluded.id, owner = excluded.owner"
   ),
   checkpoint: text(
-    `INSERT INTO superstep_checkpoints (thread, namespace, ${checkpointColumns}) ` +
-      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (thread, namespace, id) DO NOTHING"
+    `INSERT INTO superstep_checkpoints (namespace, sequence, ${checkpointColumns}) ` +
+      "VALUES (?, (SELECT coalesce(max(sequence), 0) + 1 FROM superstep_checkpoints WHERE namespace = ?), " +
+      `${values("?", checkpointColumns.split(", ").length)}) ON CONFLICT (namespace, id) DO NOTHING`
   ),
-  exists: text("SELECT 1 FROM superstep_checkpoints WHERE thread = ? AND namespace = ? AND id = ?"),
+  exists: text("SELECT 1 FROM superstep_checkpoints WHERE namespace = ? AND id = ?"),
   // One statement reads checkpoints and tasks, so that both are of the same instant.
   saved: text(`${chain}
     SELECT 0 AS is_task, c.sequence, ${ofCheckpoint}
-    FROM chain CROSS JOIN superstep_checkpoints c WHERE c.sequence = chain.sequence
+    FROM chain CROSS JOIN superstep_checkpoints c
+    WHERE c.namespace = chain.namespace AND c.sequence = chain.sequence
     UNION ALL
     SELECT 1, chain.sequence, ${taskAsCheckpoint("chain.id")}
-    FROM chain CROSS JOIN superstep_tasks t WHERE t.checkpoint = chain.sequence`),
+    FROM chain CROSS JOIN superstep_tasks t
+    WHERE t.namespace = chain.namespace AND t.checkpoint = chain.sequence`),
   list: text(listText(false, false)),
   listLimit: text(listText(false, true)),
   listBefore: text(listText(true, false)),
   listBeforeLimit: text(listText(true, true)),
   put: new Map(rowCounts.map((count) => [count, text(putText(count))])),
-  done: text(`SELECT count(*) AS done FROM superstep_tasks WHERE checkpoint = ${sequenceOf} AND status = 'done'`),
+  done: text(
+    `SELECT count(*) AS done FROM superstep_tasks WHERE namespace = ? AND checkpoint = ${sequenceOf} AND status = 'done'`
+  ),
   kept: new Map(rowCounts.map((count) => [count, text(keptText(count))])),
   // One statement too. No lock: a thread may be long, and others go on meanwhile.
-  all: text(`SELECT 0 AS kind, c.namespace, c.sequence, ${ofCheckpoint}
-    FROM superstep_threads x JOIN superstep_checkpoints c ON c.thread = x.key WHERE x.thread = ?
+  all: text(`SELECT 0 AS kind, n.key AS namespace, n.name, c.sequence, ${ofCheckpoint}
+    FROM superstep_threads x JOIN superstep_namespaces n ON n.thread = x.key
+    JOIN superstep_checkpoints c ON c.namespace = n.key WHERE x.thread = ?
     UNION ALL
-    SELECT 1, c.namespace, c.sequence, ${taskAsCheckpoint("c.id")}
-    FROM superstep_threads x JOIN superstep_checkpoints c ON c.thread = x.key
-    JOIN superstep_tasks t ON t.checkpoint = c.sequence WHERE x.thread = ?
+    SELECT 1, n.key, n.name, c.sequence, ${taskAsCheckpoint("c.id")}
+    FROM superstep_threads x JOIN superstep_namespaces n ON n.thread = x.key
+    JOIN superstep_checkpoints c ON c.namespace = n.key
+    JOIN superstep_tasks t ON t.namespace = n.key AND t.checkpoint = c.sequence WHERE x.thread = ?
     UNION ALL
-    SELECT 2, h.place, 0, h.id, h.owner, h.branch, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+    SELECT 2, 0, h.place, 0, h.id, NULL, h.branch, NULL, NULL, NULL, NULL, NULL, NULL, h.owner
     FROM superstep_threads x JOIN superstep_heads h ON h.thread = x.key WHERE x.thread = ?`),
   allHeads: text("SELECT place, branch, id FROM superstep_heads WHERE thread = ?"),
   removeCheckpoints: new Map(rowCounts.map((count) => [count, text(`DELETE ${removedText(count)}`)])),
   removeTasks: new Map(
-    rowCounts.map((
-      count
-    ) => [count, text(`DELETE FROM superstep_tasks WHERE checkpoint IN (SELECT sequence ${removedText(count)})`)])
+    rowCounts.map((count) => [
+      count,
+      text(
+        `DELETE FROM superstep_tasks WHERE (namespace, checkpoint) IN (SELECT namespace, sequence ${
+          removedText(count)
+        })`
+      )
+    ])
   ),
   removeHead: text("DELETE FROM superstep_heads WHERE thread = ? AND place = ? AND branch = ?"),
+  removeNamespaces: text(
+    "DELETE FROM superstep_namespaces WHERE thread = ? " +
+      "AND NOT EXISTS (SELECT 1 FROM superstep_checkpoints c WHERE c.namespace = superstep_namespaces.key)"
+  ),
   deletes: [
-    text("DELETE FROM superstep_heads WHERE thread = ?"),
-    text(
-      "DELETE FROM superstep_tasks WHERE checkpoint IN (SELECT sequence FROM superstep_checkpoints WHERE thread = ?)"
+    "DELETE FROM superstep_heads WHERE thread = ?",
+    ...["tasks", "checkpoints"].map((table) =>
+      `DELETE FROM superstep_${table} WHERE namespace IN (SELECT key FROM superstep_namespaces WHERE thread = ?)`
     ),
-    text("DELETE FROM superstep_checkpoints WHERE thread = ?")
-  ],
+    "DELETE FROM superstep_namespaces WHERE thread = ?"
+  ].map(text),
   deleteThread: text("DELETE FROM superstep_threads WHERE key = ?")
 })
 
@@ -262,7 +282,9 @@ const lastOf = (rows: ReadonlyArray<TaskRow>): ReadonlyMap<string, TaskRow> => {
 }
 
 /** A checkpoint, as statements about its tasks name it. */
-type Beside = readonly [key: Integer, namespace: string, checkpoint: string]
+type Beside = readonly [namespace: Integer, namespaceAgain: Integer, checkpoint: Uint8Array]
+
+const besideOf = (namespace: Integer, checkpoint: string): Beside => [namespace, namespace, toBytes(checkpoint)]
 
 const taskParams = (beside: Beside, rows: ReadonlyArray<TaskRow>): ReadonlyArray<unknown> =>
   rows.flatMap((row) => [...beside, toColumn(row.task), row.status, row.revision, row.data])
@@ -301,24 +323,61 @@ const putBatch = Effect.fnUntraced(
 
 /** The rows in batches, each beside one checkpoint. */
 const besideEach = (
-  where: readonly [Integer, string],
+  namespace: Integer,
   rows: ReadonlyArray<TaskRow>
 ): ReadonlyArray<readonly [Beside, ReadonlyArray<TaskRow>]> =>
   [...Map.groupBy(rows, ({ checkpoint }) => checkpoint)].flatMap(([checkpoint, own]) =>
-    batchesOf(own).map((batch) => [[...where, toColumn(checkpoint)], batch] as const)
+    batchesOf(own).map((batch) => [besideOf(namespace, checkpoint), batch] as const)
+  )
+
+/** Where a graph stands in a branch of a thread. */
+interface Located {
+  /** The key of its namespace; 0, which is none, before the first checkpoint. */
+  readonly namespace: Integer
+  readonly head: { readonly id: string; readonly owner: string } | undefined
+}
+
+interface LocatedColumns {
+  readonly namespace: Integer | null
+  readonly id: Uint8Array | null
+  readonly owner: string | null
+}
+
+const locate = (
+  connection: Connection,
+  texts: Texts,
+  key: Integer,
+  { branch, namespace, place }: { readonly branch: number; readonly namespace: string; readonly place: string }
+): Effect.Effect<Located, SqlError> => {
+  const params = [key, toColumn(namespace), key, toColumn(place), branch]
+  return Effect.map(execute<LocatedColumns>(connection, texts.located, params), ([row]) => ({
+    namespace: row!.namespace ?? 0,
+    head: row!.id === null ? undefined : { id: fromBytes(row!.id), owner: fromColumn(row!.owner!) }
+  }))
+}
+
+/** The key of a namespace that begins. */
+const begin = (
+  connection: Connection,
+  texts: Texts,
+  key: Integer,
+  namespace: string
+): Effect.Effect<Integer, SqlError> =>
+  Effect.map(
+    execute<{ readonly key: Integer }>(connection, texts.beginNamespace, [key, toColumn(namespace)]),
+    ([row]) => row!.key
   )
 
 const putTasks = Effect.fnUntraced(
   function*(connection: Connection, texts: Texts, thread: string, put: Put) {
-    const { branch, life, namespace, place, tasks: rows } = put
+    const { branch, life, tasks: rows } = put
     const begun = yield* threadIn(connection, texts.lockedThread, thread)
     if (begun?.life !== toColumn(life)) return yield* new ThreadDeleted({ thread })
-    const head = yield* execute<Pick<HeadColumns, "id">>(connection, texts.head, [begun.key, toColumn(place), branch])
-    const found = head[0] === undefined ? undefined : fromColumn(head[0].id)
+    const at = yield* locate(connection, texts, begun.key, put)
+    const found = at.head?.id
     const last = lastOf(rows)
-    const where = [begun.key, toColumn(namespace)] as const
     const kept = new Map<string, TaskRow>()
-    for (const [beside, batch] of besideEach(where, [...last.values()])) {
+    for (const [beside, batch] of besideEach(at.namespace, [...last.values()])) {
       const isHead = batch[0]!.checkpoint === found
       const standing = yield* (isHead ? putBatch : standingIn)(connection, texts, beside, batch)
       for (const row of standing) kept.set(keyOf(row.checkpoint, row.task), row)
@@ -347,16 +406,16 @@ interface Mover {
 
 /** Stores the rows of a move; whether the finished rows beside the expected head are those that its checkpoint follows from. */
 const putFolded = Effect.fnUntraced(
-  function*(connection: Connection, texts: Texts, key: Integer, { expected, finished, namespace, tasks }: Move) {
-    const where = [key, toColumn(namespace)] as const
+  function*(connection: Connection, texts: Texts, namespace: Integer, { expected, finished, tasks }: Move) {
     const given = tasks.length === 1 ? tasks : [...lastOf(tasks).values()]
-    for (const [beside, rows] of besideEach(where, given)) {
+    for (const [beside, rows] of besideEach(namespace, given)) {
       const data = new Map(rows.map((row) => [row.task, row.data]))
       const standing = yield* putBatch(connection, texts, beside, rows)
       if (standing.some((row) => row.status === "done" && row.data !== data.get(row.task))) return false
     }
     if (finished === undefined || expected === undefined) return true
-    const found = yield* execute<{ readonly done: Integer }>(connection, texts.done, [...where, toColumn(expected)])
+    const beside = besideOf(namespace, expected)
+    const found = yield* execute<{ readonly done: Integer }>(connection, texts.done, beside)
     return Number(found[0]!.done) === finished
   }
 )
@@ -365,28 +424,24 @@ const putFolded = Effect.fnUntraced(
 const makeMove = Effect.fnUntraced(
   function*(connection: Connection, texts: Texts, by: Mover, move: Move) {
     const { key, owner, thread } = by
-    const { checkpoint, expected, namespace, place } = move
-    const head = [key, toColumn(place), checkpoint.branch] as const
-    const current = (yield* execute<Pick<HeadColumns, "id" | "owner">>(connection, texts.head, head))[0]
-    const found = current === undefined ? undefined : fromColumn(current.id)
-    if (found === checkpoint.id && fromColumn(current!.owner) === owner) return
-    const conflict = new ThreadConflict({ thread, branch: checkpoint.branch, expected, found })
-    if (found !== expected) {
-      const isStored = place !== "" &&
-        (yield* execute(connection, texts.exists, [key, toColumn(namespace), toColumn(checkpoint.id)])).length > 0
-      if (isStored) return
-      return yield* conflict
-    }
+    const { checkpoint, expected, place } = move
+    const { branch, id } = checkpoint
+    const at = yield* locate(connection, texts, key, { ...move, branch })
+    const found = at.head?.id
+    if (found === id && at.head!.owner === owner) return
+    const isStored = (id: string) =>
+      Effect.map(execute(connection, texts.exists, [at.namespace, toBytes(id)]), (rows) => rows.length > 0)
+    const conflict = new ThreadConflict({ thread, branch, expected, found })
+    if (found !== expected) return place !== "" && (yield* isStored(id)) ? undefined : yield* conflict
     // A branch that would begin at a checkpoint that is gone.
     const base = place === "" && expected === undefined && by.isBegun ? checkpoint.parent : undefined
-    if (base !== undefined) {
-      const present = yield* execute(connection, texts.exists, [key, toColumn(namespace), toColumn(base)])
-      if (present.length === 0) return yield* conflict
-    }
+    if (base !== undefined && !(yield* isStored(base))) return yield* conflict
+    const namespace = at.namespace === 0 ? yield* begin(connection, texts, key, move.namespace) : at.namespace
     // Before the rows of tasks: some stand beside it.
-    yield* connection.execute(texts.checkpoint, checkpointParams(key, namespace, checkpoint), undefined)
-    if (!(yield* putFolded(connection, texts, key, move))) return yield* conflict
-    yield* connection.execute(texts.moveHead, [...head, toColumn(checkpoint.id), toColumn(owner)], undefined)
+    yield* connection.execute(texts.checkpoint, checkpointParams(namespace, checkpoint), undefined)
+    if (!(yield* putFolded(connection, texts, namespace, move))) return yield* conflict
+    const head = [key, toColumn(place), branch, toBytes(id), toColumn(owner)]
+    yield* connection.execute(texts.moveHead, head, undefined)
   }
 )
 
@@ -426,20 +481,21 @@ const restore = Effect.fnUntraced(
     if (row!.life !== toColumn(life)) {
       return yield* new ThreadConflict({ thread, branch: 1, expected: undefined, found: undefined })
     }
+    const keys = new Map<string, Integer>()
+    for (const { namespace } of [...checkpoints, ...tasks]) {
+      if (!keys.has(namespace)) keys.set(namespace, yield* begin(connection, texts, key, namespace))
+    }
     for (const { namespace, row } of checkpoints) {
-      yield* connection.execute(texts.checkpoint, checkpointParams(key, namespace, row), undefined)
+      yield* connection.execute(texts.checkpoint, checkpointParams(keys.get(namespace)!, row), undefined)
     }
     for (const [namespace, rows] of Map.groupBy(tasks, (one) => one.namespace)) {
-      for (const [beside, batch] of besideEach([key, toColumn(namespace)], rows.map(({ row }) => row))) {
+      for (const [beside, batch] of besideEach(keys.get(namespace)!, rows.map(({ row }) => row))) {
         yield* putBatch(connection, texts, beside, batch)
       }
     }
     for (const { branch, id, owner, place } of heads) {
-      yield* connection.execute(
-        texts.moveHead,
-        [key, toColumn(place), branch, toColumn(id), toColumn(owner)],
-        undefined
-      )
+      const head = [key, toColumn(place), branch, toBytes(id), toColumn(owner)]
+      yield* connection.execute(texts.moveHead, head, undefined)
     }
   }
 )
@@ -457,22 +513,25 @@ const remove = Effect.fnUntraced(
     const seen = new Map(heads.map(({ branch, id, place }) => [`${branch} ${place}`, id]))
     const gone = new Set(checkpoints.map(({ id }) => id))
     const standing = all.find(({ branch, ...row }) => {
-      const [id, place] = [fromColumn(row.id), fromColumn(row.place)]
+      const [id, place] = [fromBytes(row.id), fromColumn(row.place)]
       const going = seen.get(`${branch} ${place}`)
       return going === undefined ? gone.has(id) || (place === "" && Number(branch) > newest) : going !== id
     })
     if (standing !== undefined) {
-      const [branch, found] = [Number(standing.branch), fromColumn(standing.id)]
+      const [branch, found] = [Number(standing.branch), fromBytes(standing.id)]
       return yield* new ThreadConflict({ thread, branch, expected: undefined, found })
     }
     for (const { branch, place } of heads) {
       yield* connection.execute(texts.removeHead, [row.key, toColumn(place), branch], undefined)
     }
-    for (const batch of batchesOf(checkpoints)) {
-      const params = [row.key, ...batch.flatMap(({ id, namespace }) => [toColumn(namespace), toColumn(id)])]
-      yield* connection.execute(texts.removeTasks.get(batch.length)!, params, undefined)
-      yield* connection.execute(texts.removeCheckpoints.get(batch.length)!, params, undefined)
+    for (const [namespace, own] of Map.groupBy(checkpoints, (one) => one.namespace)) {
+      for (const batch of batchesOf(own)) {
+        const params = [row.key, toColumn(namespace), ...batch.map(({ id }) => toBytes(id))]
+        yield* connection.execute(texts.removeTasks.get(batch.length)!, params, undefined)
+        yield* connection.execute(texts.removeCheckpoints.get(batch.length)!, params, undefined)
+      }
     }
+    yield* connection.execute(texts.removeNamespaces, [row.key], undefined)
   }
 )
 
@@ -505,7 +564,7 @@ const get = (
 ): Effect.Effect<Option.Option<Saved>, SqlError> =>
   Effect.map(
     // Values, not records: a long chain is read in less time.
-    connection.executeValues(texts.saved, [toColumn(namespace), toColumn(id), toColumn(thread)]),
+    connection.executeValues(texts.saved, [toColumn(namespace), toColumn(thread), toBytes(id)]),
     (rows) => toSaved(id, rows as unknown as ReadonlyArray<SavedColumns>)
   )
 
@@ -517,8 +576,9 @@ const list = (
   { before, limit }: ListOptions
 ): Effect.Effect<ReadonlyArray<CheckpointRow>, SqlError> => {
   const isLimited = limit !== undefined && Number.isFinite(limit)
-  const params: Array<unknown> = [toColumn(thread), toColumn(namespace)]
-  if (before !== undefined) params.push(toColumn(namespace), toColumn(before), toColumn(thread))
+  const where = [toColumn(namespace), toColumn(thread)]
+  const params: Array<unknown> = [...where]
+  if (before !== undefined) params.push(...where, toBytes(before))
   if (isLimited) params.push(Math.max(0, Math.trunc(limit)))
   const text = before === undefined
     ? isLimited ? texts.listLimit : texts.list

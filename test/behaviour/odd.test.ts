@@ -207,7 +207,7 @@ const damage = (filename: string, update: string): void => {
   each(rewrite("/*STRICT*/", "STRICT"))
 }
 
-it.effect("a text that has become bytes, or a number, in the file is damage, not a defect", () =>
+it.effect("a text that has become bytes in the file, or bytes a text, is damage, not a defect", () =>
   Effect.gen(function*() {
     const graph = StateGraph.make(
       "g",
@@ -227,7 +227,10 @@ it.effect("a text that has become bytes, or a number, in the file is damage, not
         const layer: Layer.Layer<Checkpointer.Checkpointer> = Layer.orDie(SqlCheckpointer.layerSqlite({ filename }))
         const thread = graph.thread("t")
         yield* Effect.provide(Effect.exit(thread.invoke({ log: ["x"] })), layer)
-        damage(filename, `UPDATE ${table} SET ${column} = CAST(${column} AS BLOB)`)
+        damage(
+          filename,
+          `UPDATE ${table} SET ${column} = CASE typeof(${column}) WHEN 'blob' THEN hex(${column}) ELSE CAST(${column} AS BLOB) END`
+        )
         for (const call of [thread.state(), thread.history(), thread.continue(), thread.fork()]) {
           const exit = yield* Effect.provide(Effect.exit(call as ReturnType<typeof thread.fork>), layer)
           const defects = Exit.isFailure(exit) ? exit.cause.reasons.filter(Cause.isDieReason) : []

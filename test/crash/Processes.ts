@@ -142,13 +142,17 @@ export interface Stored {
   readonly heads: ReadonlyArray<StoredHead>
 }
 
-const texts = {
-  checkpoints:
-    "SELECT namespace, id, parent, branch, step, source, format, is_keyframe, data, metadata FROM superstep_checkpoints ORDER BY namespace, sequence",
-  tasks: "SELECT c.namespace, c.id AS checkpoint, t.task, t.status, t.data FROM superstep_tasks t " +
-    "JOIN superstep_checkpoints c ON c.sequence = t.checkpoint ORDER BY c.namespace, c.id, t.task",
-  heads: "SELECT place, branch, id FROM superstep_heads ORDER BY place, branch"
-}
+const textsWith = (hex: (column: string) => string) => ({
+  checkpoints: `SELECT n.name AS namespace, ${hex("c.id")} AS id, ${hex("c.parent")} AS parent, ` +
+    "c.branch, c.step, c.source, c.format, c.is_keyframe, c.data, c.metadata FROM superstep_checkpoints c " +
+    "JOIN superstep_namespaces n ON n.key = c.namespace ORDER BY n.name, c.sequence",
+  tasks: `SELECT n.name AS namespace, ${hex("c.id")} AS checkpoint, t.task, t.status, t.data FROM superstep_tasks t ` +
+    "JOIN superstep_checkpoints c ON c.namespace = t.namespace AND c.sequence = t.checkpoint " +
+    "JOIN superstep_namespaces n ON n.key = c.namespace ORDER BY n.name, c.id, t.task",
+  heads: `SELECT place, branch, ${hex("id")} AS id FROM superstep_heads ORDER BY place, branch`
+})
+const texts = textsWith((column) => `CASE WHEN ${column} IS NOT NULL THEN lower(hex(${column})) END`)
+const postgresTexts = textsWith((column) => `encode(${column}, 'hex')`)
 
 const storedIn = (db: DatabaseSync): Stored => ({
   integrity: [...query(db, "PRAGMA integrity_check"), ...query(db, "PRAGMA foreign_key_check")],
@@ -217,9 +221,9 @@ const readSchema = (argument: string): Promise<Stored> =>
     const rows = <A>(text: string) => Effect.map(sql.unsafe<object>(text), (rows) => plain(rows) as ReadonlyArray<A>)
     return Effect.map(
       Effect.all([
-        rows<StoredCheckpoint>(texts.checkpoints),
-        rows<StoredTask>(texts.tasks),
-        rows<StoredHead>(texts.heads)
+        rows<StoredCheckpoint>(postgresTexts.checkpoints),
+        rows<StoredTask>(postgresTexts.tasks),
+        rows<StoredHead>(postgresTexts.heads)
       ]),
       ([checkpoints, tasks, heads]): Stored => ({ integrity: [{ integrity_check: "ok" }], checkpoints, tasks, heads })
     )

@@ -234,7 +234,7 @@ describe("files", () => {
 describe("tables", () => {
   const client = SqliteClient.layer({ filename: ":memory:" })
   const layer = Layer.provideMerge(SqlCheckpointer.layer, client)
-  const tables = ["threads", "checkpoints", "tasks", "heads"]
+  const tables = ["threads", "namespaces", "checkpoints", "tasks", "heads"]
   const count = Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
     const counts: Array<number> = []
@@ -259,16 +259,41 @@ describe("tables", () => {
         yield* commitAll(thread, ["x"], { namespace: "n", place: "p" })
         yield* putTasks(thread, [task("b", "2"), task("b", "3")])
       }
-      assert.deepStrictEqual(yield* count, [2, 6, 6, 4])
+      assert.deepStrictEqual(yield* count, [2, 4, 6, 6, 4])
       yield* saver.deleteThread("t")
-      assert.deepStrictEqual(yield* count, [1, 3, 3, 2])
+      assert.deepStrictEqual(yield* count, [1, 2, 3, 3, 2])
       yield* saver.deleteThread("u")
-      assert.deepStrictEqual(yield* count, [0, 0, 0, 0])
+      assert.deepStrictEqual(yield* count, [0, 0, 0, 0, 0])
+    }).pipe(Effect.provide(layer)))
+  it.effect("ids that are no hashes stay apart from those that are, and come back as they were", () =>
+    Effect.gen(function*() {
+      const saver = yield* Checkpointer
+      const hash = "6162636465666768696a6b6c6d6e6f70"
+      // The text whose bytes the hash writes, neighbours of it, and what its escapes could be mistaken for.
+      const ids = [
+        hash,
+        "abcdefghijklmnop",
+        "abcdefghijklmnop\0",
+        "abcdefghijklmno",
+        "abcdefghijklmn\0",
+        "abcdefgh\\u0000",
+        hash.toUpperCase(),
+        "\uFEFFabcdefghijklm",
+        "\0",
+        ""
+      ]
+      yield* commitAll("t", ids)
+      for (const [index, id] of ids.entries()) {
+        const { chain } = Option.getOrThrow(yield* saver.get("t", "", id))
+        assert.deepStrictEqual([chain.at(-1)!.id, chain.at(-1)!.parent], [id, ids[index - 1]])
+      }
+      assert.deepStrictEqual((yield* saver.list("t", "", {})).map(({ id }) => id), ids.toReversed())
+      assert.strictEqual(Option.getOrThrow(yield* saver.head("t", "")).id, "")
     }).pipe(Effect.provide(layer)))
   it.effect("a refused commit leaves no row behind", () =>
     Effect.gen(function*() {
       yield* Effect.flip(commit("t", commitOf(checkpoint("b", "a"), { tasks: [task("a", "1")] })))
-      assert.deepStrictEqual(yield* count, [0, 0, 0, 0])
+      assert.deepStrictEqual(yield* count, [0, 0, 0, 0, 0])
     }).pipe(Effect.provide(layer)))
   it.effect("a transaction of the caller takes part: what it rolls back is not stored", () =>
     Effect.gen(function*() {
@@ -286,7 +311,7 @@ describe("tables", () => {
       })))
       assert.isTrue(Exit.isFailure(exit))
       assert.strictEqual(Option.getOrThrow(yield* saver.head("t", "")).id, "a")
-      assert.deepStrictEqual(yield* count, [1, 1, 0, 1])
+      assert.deepStrictEqual(yield* count, [1, 1, 1, 0, 1])
     }).pipe(Effect.provide(layer)))
   it.effect("a commit makes one span, and reading none", () =>
     Effect.gen(function*() {

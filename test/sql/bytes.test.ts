@@ -97,8 +97,12 @@ const onPostgres = (run: Run) =>
 
 /** Times the data. */
 const ratio = Effect.fnUntraced(
-  function*(measure: (run: Run) => Effect.Effect<number, unknown, never>, kind: Kind, steps: number) {
-    const threads = Math.max(1, Math.round(1_000 / steps))
+  function*(
+    measure: (run: Run) => Effect.Effect<number, unknown, never>,
+    kind: Kind,
+    steps: number,
+    threads = Math.max(1, Math.round(1_000 / steps))
+  ) {
     const taken = yield* measure(runs(kind, steps, threads))
     return taken / (threads * steps * bytes)
   }
@@ -109,18 +113,16 @@ const savers = {
   postgres: (run: Run) => onPostgres(run) as Effect.Effect<number, unknown, never>
 }
 
-/** A row of Postgres has a header of 28 bytes, and an index entry one of 16. */
-const bounds = { sqlite: 2, postgres: 2.5 }
-
 for (const saver of ["sqlite", "postgres"] as const) {
   const measure = savers[saver]
   describe(`a thread on ${saver}`, () => {
     it.live(
-      `takes at most ${bounds[saver]} times what 400 supersteps of 500 bytes append`,
+      "takes at most twice what 400 supersteps of 500 bytes append",
       () =>
         Effect.gen(function*() {
-          const found = yield* ratio(measure, "append", 400)
-          assert.isAtMost(found, bounds[saver])
+          const found = yield* ratio(measure, "append", 400, 10)
+          if (process.env["SUPERSTEP_SHOW"] !== undefined) console.log(saver, "append", 400, found.toFixed(3))
+          assert.isAtMost(found, 2)
           assert.isAbove(found, 1)
         }),
       60_000

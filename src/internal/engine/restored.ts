@@ -19,6 +19,7 @@ import {
   type Answers,
   besideCheckpoint,
   besideTask,
+  cellOf,
   type CheckpointData,
   type Fault,
   fault,
@@ -87,7 +88,7 @@ const StoredCheckpointData = Schema.Struct({
   seen: Schema.optionalKey(
     Schema.Array(Schema.Union([Schema.String, Schema.Tuple([Schema.String, Schema.Int])]))
   ),
-  cells: Schema.optionalKey(Schema.Array(Schema.Tuple([Schema.String, Schema.Json]))),
+  cells: Schema.optionalKey(Schema.Array(Schema.Union([Schema.String, Schema.Tuple([Schema.String, Schema.Json])]))),
   cleared: Schema.optionalKey(Schema.Array(Schema.String)),
   folded: Schema.optionalKey(Schema.Array(Schema.String)),
   touched: Schema.optionalKey(Schema.Array(Schema.String)),
@@ -373,7 +374,8 @@ class Rebuild {
     const { cells = [], cleared = [], folded = [], graphs = [], seen = [], touched = [], versions = [] } = data
     const last = this.version
     this.version = data.version ?? last + 1
-    for (const name of [...cells.map(([name]) => name), ...cleared, ...folded, ...touched]) {
+    const held = cells.map(cellOf)
+    for (const name of [...held.map(([name]) => name), ...cleared, ...folded, ...touched]) {
       this.versions.set(name, this.version)
     }
     for (const [name, value] of versions) this.versions.set(name, value)
@@ -383,7 +385,7 @@ class Rebuild {
     }
     for (const [namespace, id] of graphs) this.graphs.set(namespace, id)
     for (const name of cleared) this.#reset(name)
-    for (const [name, json] of cells) {
+    for (const [name, json] of held) {
       this.#reset(name)
       this.cells.json.set(name, json)
     }
@@ -407,7 +409,7 @@ class Rebuild {
 
   change(row: CheckpointRow, data: CheckpointData, beside: ReadonlyArray<TaskRow>): Result.Result<void, Fault> {
     this.#merge(data)
-    if (beside.filter(({ status }) => status === "done").length !== data.tasks) {
+    if (beside.filter(({ status }) => status === "done").length !== (data.tasks ?? 1)) {
       return fault("Decode", undefined, "results of tasks that it follows from are missing, or there are others")
     }
     this.changesLength += lengthOf(row.data) + rowOverhead + beside.reduce((sum, { data }) => sum + data.length, 0)

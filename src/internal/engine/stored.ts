@@ -143,6 +143,13 @@ export const partsOf = (
     ? { name: write, kind: "write", json: null }
     : { name: write[0], kind: write.length === 3 ? "overwrite" : "write", json: write[1] }
 
+/** What a channel holds, as it is stored: `null`, by the name of the channel alone. */
+export type StoredCell = string | readonly [channel: string, json: Schema.Json]
+
+/** The parts of a stored cell. */
+export const cellOf = (cell: StoredCell): readonly [channel: string, json: Schema.Json] =>
+  typeof cell === "string" ? [cell, null] : cell
+
 /** What a checkpoint says: the whole state in a keyframe, or what has changed since its parent. Each channel has changed once. */
 export interface CheckpointData {
   /** Of a keyframe: the fingerprint of the graph that stored it, and the marks of its keys. */
@@ -156,7 +163,7 @@ export interface CheckpointData {
   /** Versions seen by nodes. Of a change: a node alone has seen the newest one that there was. */
   readonly seen?: ReadonlyArray<string | readonly [string, number]>
   /** What channels hold. */
-  readonly cells?: ReadonlyArray<readonly [string, Schema.Json]>
+  readonly cells?: ReadonlyArray<StoredCell>
   /** Channels that have become empty. */
   readonly cleared?: ReadonlyArray<string>
   /** Channels that follow from the results beside the parent. */
@@ -166,7 +173,7 @@ export interface CheckpointData {
   readonly graphs?: Graphs
   readonly up?: ReadonlyArray<StoredWrite>
   readonly origin?: string
-  /** How many finished rows beside the parent it follows from, if it follows from them alone. */
+  /** How many finished rows beside the parent it follows from, if it follows from them alone. A change does, of one unless it says more. */
   readonly tasks?: number
 }
 
@@ -377,14 +384,15 @@ const encodeCells = (
   program: Program,
   checkpoint: Checkpoint,
   numbers: Iterable<number>
-): Result.Result<ReadonlyArray<readonly [string, Schema.Json]>, Fault> => {
-  const cells: Array<readonly [string, Schema.Json]> = []
+): Result.Result<ReadonlyArray<StoredCell>, Fault> => {
+  const cells: Array<StoredCell> = []
   for (const number of numbers) {
     const cell = checkpoint.cells[number]!
     if (Option.isNone(cell) || !isTracked(program, number)) continue
     const json = encodeCell(program, number, cell)
     if (Result.isFailure(json)) return Result.fail(json.failure)
-    cells.push([program.channels[number]!.name, json.success])
+    const { name } = program.channels[number]!
+    cells.push(json.success === null ? name : [name, json.success])
   }
   return Result.succeed(cells)
 }
@@ -448,7 +456,7 @@ const changeData = (
     ...listed("touched", touched.map(nameOf)),
     ...graphsOf([...after.graphs].filter(([namespace, id]) => before.graphs.get(namespace) !== id)),
     ...(isInput && after.origin !== "" ? { origin: after.origin } : {}),
-    tasks: finished
+    ...(finished === 1 ? {} : { tasks: finished })
   }))
 }
 

@@ -12,6 +12,7 @@ import { INPUT_TASK, isInputTask, plan } from "../engine/plan.ts"
 import { INPUT_NODE, type Program } from "../engine/program.ts"
 import { byTask, dataOf, graphsIn, isOfAnother, recordsAt, Walk } from "../engine/restored.ts"
 import {
+  cellOf,
   type CheckpointData,
   dataFor,
   type Fault,
@@ -144,7 +145,8 @@ const differenceOf = (
   const text = (value: unknown): string => canonical((value ?? null) as never)
   const part = parts.find((one) => text(is[one]) !== text(should[one]))
   if (part === undefined) return undefined
-  const named = (list: CheckpointData["cells"] = []) => new Map(list.map(([name, json]) => [name, text(json)]))
+  const named = (list: CheckpointData["cells"] = []) =>
+    new Map(list.map(cellOf).map(([name, json]) => [name, text(json)]))
   const [one, other] = [named(is.cells), named(should.cells)]
   const channel = [...new Set([...one.keys(), ...other.keys()])].find((name) => one.get(name) !== other.get(name))
   return { channel, detail: `its ${part} are not what the results before it fold to` }
@@ -192,7 +194,7 @@ class Verifier {
   check(program: Program, row: CheckpointRow): Result.Result<Checked, unknown> {
     const checked = Result.flatMap(Result.mapError(dataOf(row), toError(this.#thread, row.id)), (data) => {
       const before = row.parent === undefined ? undefined : this.#places.get(row.parent)
-      const follows = before !== undefined && data.tasks !== undefined &&
+      const follows = before !== undefined && (!row.isKeyframe || data.tasks !== undefined) &&
         before.chain.by?.graph === program.fingerprint && (data.graph ?? program.fingerprint) === program.fingerprint
       return follows ? this.#refold(program, row, data, before) : this.#read(program, row)
     })
@@ -262,7 +264,7 @@ class Verifier {
     const change = row.isKeyframe ? undefined : before
     const should = Result.map(
       dataFor(program, change, made.success, following),
-      (data) => ({ ...data, tasks: finished })
+      (data) => row.isKeyframe ? { ...data, tasks: finished } : data
     )
     const wrong = Result.isFailure(should)
       ? { channel: undefined, detail: "what the results before it fold to has no stored form" }

@@ -1,14 +1,14 @@
 /** Rows as they are selected, and as the engine knows them. */
 import * as Option from "effect/Option"
 import type { CheckpointRow, Dump, HeadRow, Saved, Source, TaskRow, TaskStatus } from "../../Checkpoint.ts"
-import { fromColumn, toColumn } from "./text.ts"
+import { fromBytes, fromColumn, toBytes } from "./text.ts"
 
 /** What counts as an integer in a row: Postgres gives a bigint. */
 export type Integer = number | bigint
 
 export interface CheckpointColumns {
-  readonly id: string
-  readonly parent: string | null
+  readonly id: Uint8Array
+  readonly parent: Uint8Array | null
   readonly branch: Integer
   readonly step: Integer
   readonly source: string
@@ -20,7 +20,7 @@ export interface CheckpointColumns {
 }
 
 export interface TaskColumns {
-  readonly checkpoint: string
+  readonly checkpoint: Uint8Array
   readonly task: string
   readonly status: string
   readonly revision: Integer
@@ -30,15 +30,15 @@ export interface TaskColumns {
 export interface HeadColumns {
   readonly branch: Integer
   readonly place: string
-  readonly id: string
+  readonly id: Uint8Array
   readonly owner: string
   readonly life: string
 }
 
-/** A row as it is selected with others; of a task `id` is its checkpoint, `parent` its own id, `branch` its revision and `source` its status. */
+/** A row as it is selected with others; of a task `id` is its checkpoint, `branch` its revision, `source` its status and `metadata` its own id. */
 type MixedColumns = readonly [
-  id: string,
-  parent: string | null,
+  id: Uint8Array,
+  parent: Uint8Array | null,
   branch: Integer,
   step: Integer,
   source: string,
@@ -52,12 +52,20 @@ type MixedColumns = readonly [
 /** A row of a chain. */
 export type SavedColumns = readonly [isTask: Integer, sequence: Integer, ...MixedColumns]
 
-/** A row of a thread: of a checkpoint (0), a task (1) or a head (2). Of a head `namespace` is its place and `parent` its owner. */
-export type DumpColumns = readonly [kind: Integer, namespace: string, sequence: Integer, ...MixedColumns]
+/**
+ * A row of a thread: of a checkpoint (0), a task (1) or a head (2). Of a head `name` is its place and `metadata` its owner.
+ */
+export type DumpColumns = readonly [
+  kind: Integer,
+  namespace: Integer,
+  name: string,
+  sequence: Integer,
+  ...MixedColumns
+]
 
 export const toCheckpoint = (row: CheckpointColumns): CheckpointRow => ({
-  id: fromColumn(row.id),
-  parent: row.parent === null ? undefined : fromColumn(row.parent),
+  id: fromBytes(row.id),
+  parent: row.parent === null ? undefined : fromBytes(row.parent),
   branch: Number(row.branch),
   step: Number(row.step),
   source: row.source as Source,
@@ -69,7 +77,7 @@ export const toCheckpoint = (row: CheckpointColumns): CheckpointRow => ({
 })
 
 export const toTask = (row: TaskColumns): TaskRow => ({
-  checkpoint: fromColumn(row.checkpoint),
+  checkpoint: fromBytes(row.checkpoint),
   task: fromColumn(row.task),
   status: row.status as TaskStatus,
   revision: Number(row.revision),
@@ -79,16 +87,16 @@ export const toTask = (row: TaskColumns): TaskRow => ({
 export const toHead = (row: HeadColumns): HeadRow => ({
   branch: Number(row.branch),
   place: fromColumn(row.place),
-  id: fromColumn(row.id),
+  id: fromBytes(row.id),
   owner: fromColumn(row.owner),
   life: fromColumn(row.life)
 })
 
-export const checkpointParams = (key: Integer, namespace: string, row: CheckpointRow): ReadonlyArray<unknown> => [
-  key,
-  toColumn(namespace),
-  toColumn(row.id),
-  row.parent === undefined ? null : toColumn(row.parent),
+export const checkpointParams = (namespace: Integer, row: CheckpointRow): ReadonlyArray<unknown> => [
+  namespace,
+  namespace,
+  toBytes(row.id),
+  row.parent === undefined ? null : toBytes(row.parent),
   row.branch,
   row.step,
   row.source,
@@ -104,31 +112,35 @@ const mixedCheckpoint = (
 ): CheckpointRow =>
   toCheckpoint({ id, parent, branch, step, source, created_millis, format, is_keyframe, data, metadata })
 
-const mixedTask = ([id, parent, branch, , source, , , , data]: MixedColumns): TaskRow =>
-  toTask({ checkpoint: id, task: parent!, status: source, revision: branch, data })
+const mixedTask = ([id, , branch, , source, , , , data, metadata]: MixedColumns): TaskRow =>
+  toTask({ checkpoint: id, task: metadata, status: source, revision: branch, data })
 
-/** What is stored of a thread, in the order in which it was. */
+const byText = (a: string, b: string): number => a < b ? -1 : a > b ? 1 : 0
+
+/** Namespaces as they began, of each what is stored as it was; tasks beside one checkpoint in the order of their ids. */
+const byOrder = (a: DumpColumns, b: DumpColumns): number =>
+  Number(a[1]) - Number(b[1]) || Number(a[3]) - Number(b[3]) || byText(a[13], b[13])
+
+/** What is stored of a thread. */
 export const toDump = (rows: ReadonlyArray<DumpColumns>): Option.Option<Dump> => {
   if (rows.length === 0) return Option.none()
   const checkpoints: Array<Dump["checkpoints"][number]> = []
   const tasks: Array<Dump["tasks"][number]> = []
   const heads: Array<Dump["heads"][number]> = []
-  // Of tasks beside one checkpoint, in the order of their ids.
-  const inOrder = [...rows].sort((a, b) => Number(a[2]) - Number(b[2]) || (a[4]! < b[4]! ? -1 : a[4]! > b[4]! ? 1 : 0))
-  for (const [kind, at, , ...columns] of inOrder) {
-    const namespace = fromColumn(at)
+  for (const [kind, , name, , ...columns] of [...rows].sort(byOrder)) {
+    const namespace = fromColumn(name)
     if (Number(kind) === 0) checkpoints.push({ namespace, row: mixedCheckpoint(columns) })
     else if (Number(kind) === 1) tasks.push({ namespace, row: mixedTask(columns) })
     else {
-      const [id, owner, branch] = columns
-      heads.push({ branch: Number(branch), place: namespace, id: fromColumn(id), owner: fromColumn(owner!) })
+      const [id, , branch, , , , , , , owner] = columns
+      heads.push({ branch: Number(branch), place: namespace, id: fromBytes(id), owner: fromColumn(owner) })
     }
   }
-  heads.sort((a, b) => a.branch - b.branch || (a.place < b.place ? -1 : a.place > b.place ? 1 : 0))
+  heads.sort((a, b) => a.branch - b.branch || byText(a.place, b.place))
   return Option.some({ checkpoints, tasks, heads })
 }
 
-const byTask = (a: TaskRow, b: TaskRow): number => a.task < b.task ? -1 : a.task > b.task ? 1 : 0
+const byTask = (a: TaskRow, b: TaskRow): number => byText(a.task, b.task)
 
 /** Puts the rows of a chain in order: from the nearest keyframe to the checkpoint, each with its tasks. */
 export const toSaved = (id: string, rows: ReadonlyArray<SavedColumns>): Option.Option<Saved> => {

@@ -14,36 +14,44 @@ const checkpointTables = (dialect: Dialect): ReadonlyArray<string> => [
     thread TEXT NOT NULL UNIQUE,
     life TEXT NOT NULL
   )${dialect.table}`,
-  `CREATE TABLE superstep_checkpoints (
-    sequence ${dialect.key},
+  `CREATE TABLE superstep_namespaces (
+    key ${dialect.key},
     thread ${dialect.integer} NOT NULL REFERENCES superstep_threads (key) ON DELETE CASCADE,
+    name TEXT NOT NULL,
+    UNIQUE (thread, name)
+  )${dialect.table}`,
+  // Widest numbers first: Postgres aligns them. What follows has no alignment.
+  `CREATE TABLE superstep_checkpoints (
+    namespace ${dialect.integer} NOT NULL REFERENCES superstep_namespaces (key) ON DELETE CASCADE,
     created_millis ${dialect.integer} NOT NULL,
+    sequence ${dialect.count} NOT NULL,
     branch ${dialect.count} NOT NULL,
     step ${dialect.count} NOT NULL,
     format ${dialect.small} NOT NULL,
     is_keyframe ${dialect.small} NOT NULL CHECK (is_keyframe IN (0, 1)),
-    namespace TEXT NOT NULL,
-    id TEXT NOT NULL,
-    parent TEXT,
+    id ${dialect.bytes} NOT NULL,
+    parent ${dialect.bytes},
     source TEXT NOT NULL,
     data TEXT NOT NULL,
     metadata TEXT NOT NULL,
-    UNIQUE (thread, namespace, id)
+    PRIMARY KEY (namespace, sequence),
+    UNIQUE (namespace, id)
   )${dialect.table}`,
-  "CREATE INDEX superstep_checkpoints_order ON superstep_checkpoints (thread, namespace, sequence)",
   `CREATE TABLE superstep_tasks (
-    checkpoint ${dialect.integer} NOT NULL REFERENCES superstep_checkpoints (sequence) ON DELETE CASCADE,
+    namespace ${dialect.integer} NOT NULL,
+    checkpoint ${dialect.count} NOT NULL,
     revision ${dialect.count} NOT NULL,
     task TEXT NOT NULL,
     status TEXT NOT NULL,
     data TEXT NOT NULL,
-    PRIMARY KEY (checkpoint, task)
+    PRIMARY KEY (namespace, checkpoint, task),
+    FOREIGN KEY (namespace, checkpoint) REFERENCES superstep_checkpoints (namespace, sequence) ON DELETE CASCADE
   )${dialect.table}`,
   `CREATE TABLE superstep_heads (
     thread ${dialect.integer} NOT NULL REFERENCES superstep_threads (key) ON DELETE CASCADE,
     branch ${dialect.count} NOT NULL,
     place TEXT NOT NULL,
-    id TEXT NOT NULL,
+    id ${dialect.bytes} NOT NULL,
     owner TEXT NOT NULL,
     PRIMARY KEY (thread, place, branch)
   )${dialect.smallTable}`
@@ -52,9 +60,10 @@ const checkpointTables = (dialect: Dialect): ReadonlyArray<string> => [
 /** What the queries need, in a form that reads no row. */
 const probes: ReadonlyArray<string> = [
   "SELECT key, thread, life FROM superstep_threads WHERE 1 = 0",
-  "SELECT sequence, thread, namespace, id, parent, branch, step, source, created_millis, format, is_keyframe, data, metadata " +
+  "SELECT key, thread, name FROM superstep_namespaces WHERE 1 = 0",
+  "SELECT namespace, sequence, id, parent, branch, step, source, created_millis, format, is_keyframe, data, metadata " +
   "FROM superstep_checkpoints WHERE 1 = 0",
-  "SELECT checkpoint, task, status, revision, data FROM superstep_tasks WHERE 1 = 0",
+  "SELECT namespace, checkpoint, task, status, revision, data FROM superstep_tasks WHERE 1 = 0",
   "SELECT thread, place, branch, id, owner FROM superstep_heads WHERE 1 = 0"
 ]
 

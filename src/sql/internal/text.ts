@@ -1,8 +1,10 @@
 /**
- * Ids as columns of text. SQLite would store a lone surrogate as another
+ * Strings as columns. SQLite would store a lone surrogate as another
  * character, and Postgres refuses NUL: both are written as escapes, so that
  * every string comes back as it was, and different strings stay different.
  */
+import * as Hex from "effect/encoding/Hex"
+import * as Result from "effect/Result"
 
 /** Lone surrogates, NUL, and what escapes begin with. With `u`, a pair counts as one character. */
 const special = /[\\\0\p{Cs}]/u
@@ -22,3 +24,27 @@ export const fromColumn = (column: string): string =>
     ? column.replace(escapes, (_, rest: string) =>
       rest === "\\" ? rest : String.fromCharCode(Number.parseInt(rest.slice(1), 16)))
     : column
+
+const hash = /^[0-9a-f]{32}$/
+const hashLength = 16
+const encoder = new TextEncoder()
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true })
+
+/**
+ * The id of a checkpoint as a column of bytes: of a hash the 16 bytes that it writes, of any other string its text. A text that
+ * has as many bytes ends with a NUL, which is in no text.
+ */
+export const toBytes = (id: string): Uint8Array => {
+  if (hash.test(id)) return Result.getOrThrow(Hex.decode(id))
+  const text = toColumn(id)
+  const bytes = encoder.encode(text)
+  return bytes.length === hashLength ? encoder.encode(`${text}\0`) : bytes
+}
+
+/** What a damaged database holds may be no bytes. */
+export const fromBytes = (column: Uint8Array): string =>
+  !(column instanceof Uint8Array)
+    ? String(column)
+    : column.length === hashLength
+    ? Hex.encode(column)
+    : fromColumn(decoder.decode(column).replace(/\0$/, ""))
