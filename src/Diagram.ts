@@ -158,41 +158,72 @@ export const make = (graph: { readonly pregel: MachineView }, options?: Options)
     draw({ draft, depth: options?.depth ?? 0 }, graph.pregel, [], 0)
   })
 
-/** Text inside a quoted Mermaid label. */
-const escape = (text: string): string =>
-  // oxlint-disable-next-line no-control-regex
-  text.replace(/[&"<>#\\`\u0000-\u001f]/g, (character) => `#${character.codePointAt(0)};`)
+type Entry = readonly [index: Graph.NodeIndex, node: DiagramNode]
 
-const shape = (node: DiagramNode): string => {
-  const label = escape(node.path[node.path.length - 1]!)
-  if (node.kind !== "node") return `(["${label}"])`
-  return node.defer ? `["${label} (deferred)"]` : `["${label}"]`
+/** A graph as it is drawn: its own nodes, and a box for each graph inside it. */
+interface Box {
+  /** Unique in the diagram. */
+  readonly id: string
+  readonly name: string
+  readonly nodes: ReadonlyArray<Entry>
+  readonly boxes: ReadonlyArray<Box>
 }
+
+const boxOf = (name: string, entries: ReadonlyArray<Entry>, level: number): Box => {
+  const inside = Map.groupBy(
+    entries.filter(([, { path }]) => path.length > level + 1),
+    ([, { path }]) => path[level]!
+  )
+  return {
+    id: `g${entries[0]?.[0]}`,
+    name,
+    nodes: entries.filter(([, { path }]) => path.length === level + 1),
+    boxes: [...inside].map(([name, below]) => boxOf(name, below, level + 1))
+  }
+}
+
+/** How a text format writes the parts of a diagram. */
+interface Format {
+  readonly node: (id: string, node: DiagramNode, label: string) => string
+  readonly box: readonly [begin: (box: Box) => string, end: string]
+  readonly edge: (source: string, target: string, kind: DiagramEdge["kind"]) => string
+}
+
+const labelOf = ({ defer, path }: DiagramNode): string => `${path.at(-1)!}${defer ? " (deferred)" : ""}`
+
+const boxLines = (format: Format, box: Box, indent: string): ReadonlyArray<string> => [
+  ...box.nodes.map(([index, node]) => `${indent}${format.node(`n${index}`, node, labelOf(node))}`),
+  ...box.boxes.flatMap((inner) => {
+    const [begin, end] = format.box
+    return [`${indent}${begin(inner)}`, ...boxLines(format, inner, `${indent}  `), `${indent}${end}`]
+  })
+]
+
+const linesOf = (
+  format: Format,
+  graph: { readonly pregel: MachineView },
+  options: Options | undefined
+): ReadonlyArray<string> => {
+  const diagram = make(graph, options)
+  const entries = [...Graph.entries(Graph.nodes(diagram))]
+  const edges = [...Graph.values(Graph.edges(diagram))]
+  return [
+    ...boxLines(format, boxOf(graph.pregel.name, entries, 0), "  "),
+    ...edges.map(({ data, source, target }) => `  ${format.edge(`n${source}`, `n${target}`, data.kind)}`)
+  ]
+}
+
+/** A quoted text of Mermaid. */
+const mermaidText = (text: string): string =>
+  // oxlint-disable-next-line no-control-regex
+  `"${text.replace(/[&"<>#\\`\u0000-\u001f]/g, (character) => `#${character.codePointAt(0)};`)}"`
 
 const arrows: Record<DiagramEdge["kind"], string> = { edge: "-->", join: "==>", conditional: "-.->" }
 
-const isBelow = (node: DiagramNode, path: ReadonlyArray<string>): boolean =>
-  node.path.length > path.length && path.every((part, index) => node.path[index] === part)
-
-/** The lines of one graph: its own nodes, and a box for each graph inside it. */
-const boxes = (
-  nodes: ReadonlyArray<readonly [Graph.NodeIndex, DiagramNode]>,
-  path: ReadonlyArray<string>,
-  indent: string
-): ReadonlyArray<string> => {
-  const lines: Array<string> = []
-  const inside = new Set<string>()
-  for (const [index, node] of nodes) {
-    if (!isBelow(node, path)) continue
-    if (node.path.length === path.length + 1) lines.push(`${indent}n${index}${shape(node)}`)
-    else inside.add(node.path[path.length]!)
-  }
-  for (const name of inside) {
-    const below = [...path, name]
-    const id = `g${nodes.find(([, node]) => isBelow(node, below))![0]}`
-    lines.push(`${indent}subgraph ${id}["${escape(name)}"]`, ...boxes(nodes, below, `${indent}  `), `${indent}end`)
-  }
-  return lines
+const mermaid: Format = {
+  node: (id, { kind }, label) => kind === "node" ? `${id}[${mermaidText(label)}]` : `${id}([${mermaidText(label)}])`,
+  box: [({ id, name }) => `subgraph ${id}[${mermaidText(name)}]`, "end"],
+  edge: (source, target, kind) => `${source} ${arrows[kind]} ${target}`
 }
 
 /**
@@ -221,14 +252,58 @@ const boxes = (
  * // ]
  * ```
  */
-export const toMermaid = (graph: { readonly pregel: MachineView }, options?: Options): string => {
-  const diagram = make(graph, options)
-  const nodes = [...Graph.entries(Graph.nodes(diagram))]
-  const edges = [...Graph.values(Graph.edges(diagram))]
-  return [
-    "flowchart TD",
-    ...boxes(nodes, [], "  "),
-    ...edges.map(({ data, source, target }) => `  n${source} ${arrows[data.kind]} n${target}`),
-    ""
-  ].join("\n")
+export const toMermaid = (graph: { readonly pregel: MachineView }, options?: Options): string =>
+  ["flowchart TD", ...linesOf(mermaid, graph, options), ""].join("\n")
+
+/** A quoted text of DOT, which reads entities of HTML in it. A character that no picture shows is written by its number. */
+const dotText = (text: string): string => {
+  const shown = text.toWellFormed().replace(
+    // oxlint-disable-next-line no-control-regex
+    /[\u0000-\u001f\u007f]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`
+  )
+  return `"${shown.replaceAll("\\", "\\\\").replaceAll("\"", "\\\"").replaceAll("&", "&amp;")}"`
 }
+
+const styles: Record<DiagramEdge["kind"], string> = {
+  edge: "",
+  join: " [style=bold]",
+  conditional: " [style=dashed]"
+}
+
+const dot: Format = {
+  node: (id, { kind }, label) => `${id} [label=${dotText(label)}${kind === "node" ? "" : ", style=rounded"}]`,
+  box: [({ id, name }) => `subgraph cluster_${id} { label=${dotText(name)}`, "}"],
+  edge: (source, target, kind) => `${source} -> ${target}${styles[kind]}`
+}
+
+/**
+ * The diagram in the DOT language of Graphviz, in the same style as {@link toMermaid}.
+ *
+ * @category rendering
+ * @since 0.1.0
+ * @example
+ * ```ts
+ * import { Schema } from "effect"
+ * import { Diagram, State, StateGraph } from "superstep"
+ *
+ * class Count extends State.make({ total: Schema.Int }) {}
+ * const app = StateGraph.make("app", StateGraph.nodes(Count, { double: ({ total }) => ({ total: total * 2 }) }), {
+ *   start: "double"
+ * })
+ *
+ * console.log(Diagram.toDot(app).trim().split("\n"))
+ * // => [
+ * //   'digraph "app" {',
+ * //   '  node [shape=box]',
+ * //   '  n0 [label="__start__", style=rounded]',
+ * //   '  n1 [label="double"]',
+ * //   '  n2 [label="__end__", style=rounded]',
+ * //   '  n0 -> n1',
+ * //   '  n1 -> n2',
+ * //   '}'
+ * // ]
+ * ```
+ */
+export const toDot = (graph: { readonly pregel: MachineView }, options?: Options): string =>
+  [`digraph ${dotText(graph.pregel.name)} {`, "  node [shape=box]", ...linesOf(dot, graph, options), "}", ""].join("\n")

@@ -1,4 +1,5 @@
 import { assert, it } from "@effect/vitest"
+import { instance } from "@viz-js/viz"
 import { Graph, Schema } from "effect"
 import * as Effect from "effect/Effect"
 import { Channel, Diagram, END, Node, State, StateGraph } from "superstep"
@@ -85,4 +86,47 @@ it("a diagram is a graph of Effect's own module", () => {
   const diagram = Diagram.make(graph)
   assert.isFalse(Graph.isAcyclic(diagram))
   assert.strictEqual(Graph.nodeCount(diagram), 6)
+})
+
+it("Graphviz is told the same, with boxes for graphs inside and every name as it is", () => {
+  assert.strictEqual(
+    Diagram.toDot(graph, { depth: 1 }),
+    `digraph "graph" {
+  node [shape=box]
+  n0 [label="__start__", style=rounded]
+  n1 [label="b\\"]; click"]
+  n2 [label="c"]
+  n6 [label="steer (deferred)"]
+  n7 [label="__end__", style=rounded]
+  subgraph cluster_g3 { label="child"
+    n3 [label="__start__", style=rounded]
+    n4 [label="t"]
+    n5 [label="__end__", style=rounded]
+  }
+  n3 -> n4
+  n4 -> n5
+  n0 -> n3
+  n0 -> n1
+  n1 -> n2 [style=bold]
+  n2 -> n3 [style=dashed]
+  n2 -> n7 [style=dashed]
+  n5 -> n2 [style=bold]
+  n6 -> n2 [style=dashed]
+  n6 -> n7 [style=dashed]
+}
+`
+  )
+})
+
+it("Graphviz draws every name as it is", async () => {
+  const names = ["\"]; click", "\\N \\G \\l", "&lt;b&gt; &amp;", "<b>", "{a}", "é ☃ 漢", "%", "a -> b", "\\"]
+  const bodies = Object.fromEntries(names.map((name) => [name, () => ({})]))
+  const odd = StateGraph.make("\" {", StateGraph.nodes(Out, bodies) as never, { start: [...names] } as never)
+  const viz = await instance()
+  const svg = viz.renderString(Diagram.toDot(odd as never), { format: "svg" })
+  const drawn = [...svg.matchAll(/<text[^>]*>([^<]*)<\/text>/g)].map(([, text]) =>
+    text!.replace(/&#(\d+);/g, (_, code: string) => String.fromCodePoint(Number(code))).replaceAll("&lt;", "<")
+      .replaceAll("&gt;", ">").replaceAll("&quot;", "\"").replaceAll("&amp;", "&")
+  )
+  assert.sameMembers(drawn.map((text) => text.replaceAll("\u00a0", " ")), [...names, "__start__", "__end__"])
 })

@@ -17,14 +17,14 @@ export interface Project {
   readonly remove: () => void
 }
 
-export const allPeers: ReadonlyArray<string> = ["effect", "@effect/platform-node", "@effect/sql-pg"]
+export const allPeers: ReadonlyArray<string> = ["effect", "@effect/platform-node", "@effect/sql-pg", "@viz-js/viz"]
 
 /** Makes a project from a build of the sources as they are, or from the build of another project. */
 export const makeProject = (peers: ReadonlyArray<string>, from?: Project): Project => {
   const path = mkdtempSync(join(tmpdir(), "superstep-cli-"))
   const modules = join(path, "node_modules")
   const own = join(modules, "superstep")
-  mkdirSync(join(modules, "@effect"), { recursive: true })
+  for (const scope of ["@effect", "@viz-js"]) mkdirSync(join(modules, scope), { recursive: true })
   mkdirSync(own)
   copyFileSync(join(root, "package.json"), join(own, "package.json"))
   if (from === undefined) {

@@ -1,6 +1,6 @@
 /** The commands, as processes of the program that was built. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import { Effect, type Scope } from "effect"
+import { Deferred, Effect, Fiber, type Scope } from "effect"
 import { SqlClient } from "effect/sql/SqlClient"
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -144,6 +144,12 @@ describe("superstep", () => {
       assert.strictEqual(
         second.errors,
         "superstep: a database of Postgres needs the package @effect/sql-pg: npm install @effect/sql-pg\n"
+      )
+      const third = yield* run(withoutPg, withoutPg.path, ["draw", "graphs.ts#demo", "--format", "svg"])
+      assert.deepStrictEqual([third.code, third.out], [2, ""])
+      assert.strictEqual(
+        third.errors,
+        "superstep: a picture as SVG needs the package @viz-js/viz: npm install @viz-js/viz\n"
       )
       // A graph that uses another copy of the library is none that this one can run.
       const foreign = yield* run(project, project.path, ["inspect", `${bare.path}/graphs.ts#demo`])
@@ -351,6 +357,40 @@ describe("an interrupted run", () => {
       const done = yield* here.documents(0, ["resume", ...onThread("slow", "s"), "--quiet"], { env: { FAST: "1" } })
       assert.deepStrictEqual(done.at(-1)!["output"], { total: 1, visited: ["one", "waited"] })
     }))
+  live("ends at once when it is interrupted again", (here) =>
+    Effect.gen(function*() {
+      let count = 0
+      const { code, errors } = yield* here.run(["run", ...onThread("stubborn", "s"), "--input", `{"total":1}`], {
+        seen: (errors, child) => {
+          if (errors.endsWith("step 1: hold\n") && count++ === 0) child.kill("SIGINT")
+          if (errors.endsWith("cleaning up\n") && count++ === 1) child.kill("SIGINT")
+        }
+      })
+      assert.deepStrictEqual([code, count], [130, 2])
+      assert.match(errors, /cleaning up\n$/)
+    }))
+})
+
+describe("a run whose thread was moved on by another", () => {
+  live("ends with 5 and loses nothing", (here) =>
+    Effect.gen(function*() {
+      const begun = yield* Deferred.make<void>()
+      const slower = yield* Effect.forkChild(
+        here.run(["run", ...onThread("held", "t"), "--input", `{"total":1}`], {
+          seen: (errors) => {
+            if (errors.endsWith("step 1: hold\n")) Deferred.doneUnsafe(begun, Effect.void)
+          }
+        })
+      )
+      yield* Deferred.await(begun)
+      yield* here.documents(0, ["update", ...onThread("held", "t"), "--values", `{"total":5}`])
+      writeFileSync(join(here.cwd, "go"), "")
+      const { code, errors, out } = yield* Fiber.join(slower)
+      assert.deepStrictEqual([code, out], [5, ""])
+      assert.match(errors, /\nsuperstep: thread "t"[^\n]*\n$/)
+      const [state] = yield* here.documents(0, ["state", ...onThread("held", "t")])
+      assert.deepStrictEqual(state!["values"], { total: 5, visited: [] })
+    }))
 })
 
 describe("threads", () => {
@@ -454,6 +494,12 @@ describe("a graph", () => {
       const drawn = yield* here.run(["draw", "graphs.ts#demo"])
       assert.match(drawn.out, /^flowchart TD\n {2}n0\(\["__start__"\]\)\n/)
       assert.strictEqual((yield* here.documents(0, ["draw", "graphs.ts#demo"]))[0]!["mermaid"], drawn.out)
+      const dot = yield* here.run(["draw", "graphs.ts#demo", "--format", "dot"])
+      assert.match(dot.out, /^digraph "demo" {\n/)
+      const svg = yield* here.run(["draw", "graphs.ts#demo", "--format", "svg"])
+      assert.match(svg.out, /^<\?xml[^]*<svg [^]*>double<\/text>[^]*<\/svg>\n$/)
+      const [document] = yield* here.documents(0, ["draw", "graphs.ts#demo", "--format", "svg"])
+      assert.deepStrictEqual(document, { type: "diagram", svg: svg.out })
       const { out } = yield* here.run(["inspect", "graphs.ts#demo"])
       assert.include(out, "  total: LastValue\n")
       assert.include(

@@ -1,5 +1,6 @@
 /** What the command line is tried on. It is copied into a project in which the built package is installed. */
 import { Context, Effect, Layer, Redacted, Schema } from "effect"
+import { existsSync } from "node:fs"
 import { Channel, END, Entrypoint, Interrupt, Pregel, Running, State, StateGraph, Task } from "superstep"
 import * as EncryptedCheckpointer from "superstep/crypto/EncryptedCheckpointer"
 
@@ -135,6 +136,32 @@ export const slow = StateGraph.make(
         : Effect.succeed({ visited: ["waited"] })
   }),
   { start: "one", edges: { one: "wait" } }
+)
+
+/** What it has to clean up never ends. */
+export const stubborn = StateGraph.make(
+  "stubborn",
+  StateGraph.nodes(Demo, {
+    hold: () =>
+      Effect.onInterrupt(
+        Effect.never,
+        () => Effect.andThen(Effect.sync(() => console.log("cleaning up")), Effect.never)
+      )
+  }),
+  { start: "hold" }
+)
+
+/** Its node takes until the file "go" is there. */
+export const held = StateGraph.make(
+  "held",
+  StateGraph.nodes(Demo, {
+    hold: () =>
+      Effect.as(
+        Effect.repeat(Effect.sleep(20), { until: () => existsSync("go") }),
+        { visited: ["held"] }
+      )
+  }),
+  { start: "hold" }
 )
 
 export const stopping = StateGraph.make("stopping", StateGraph.nodes(Demo, { go: () => ({ visited: ["gone"] }) }), {

@@ -293,15 +293,22 @@ const draw = Command.make(
       Flag.withDescription("How deep graphs inside are drawn with their own nodes (default: 0)"),
       Flag.withDefault(0)
     ),
+    format: Flag.Literals("format", Reading.pictures).pipe(
+      Flag.withDescription("Text of Mermaid (default) or of Graphviz, or a picture"),
+      Flag.withDefault("mermaid")
+    ),
     json
   },
   (said) =>
     reporting(
       said.json,
-      Effect.flatMap(load(said.graph, undefined), (loaded) => Reading.draw(loaded, said.json, said.depth))
+      Effect.flatMap(
+        load(said.graph, undefined),
+        (loaded) => Reading.draw(loaded, said.format, said.json, said.depth)
+      )
     )
 )
-  .pipe(Command.withDescription("Draws a graph as Mermaid"))
+  .pipe(Command.withDescription("Draws a graph"))
 
 const inspect = Command.make(
   "inspect",

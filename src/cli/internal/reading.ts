@@ -163,11 +163,27 @@ export const threads = Effect.fnUntraced(
   }
 )
 
+/** The formats of pictures. */
+export const pictures = ["mermaid", "dot", "svg"] as const
+
+/** A picture from the DOT language. */
+const svgOf = (dot: string): Effect.Effect<string, Refusal> =>
+  Effect.tryPromise({
+    try: () => import("@viz-js/viz"),
+    catch: () => misused("a picture as SVG needs the package @viz-js/viz: npm install @viz-js/viz")
+  }).pipe(
+    Effect.flatMap(({ instance }) => Effect.promise(() => instance())),
+    Effect.map((viz) => viz.renderString(dot, { format: "svg" }))
+  )
+
 /** `draw` */
-export const draw = ({ machine }: Loaded, isJson: boolean, depth: number): Effect.Effect<void> => {
-  const mermaid = Diagram.toMermaid(machine, { depth })
-  return show(isJson, { type: "diagram", mermaid }, write(mermaid))
-}
+export const draw = Effect.fnUntraced(
+  function*({ machine }: Loaded, format: typeof pictures[number], isJson: boolean, depth: number) {
+    const text = format === "mermaid" ? Diagram.toMermaid(machine, { depth }) : Diagram.toDot(machine, { depth })
+    const picture = format === "svg" ? yield* svgOf(text) : text
+    yield* show(isJson, { type: "diagram", [format]: picture }, write(picture))
+  }
+)
 
 const writerText = (writer: WriterView): ReadonlyArray<string> => {
   switch (writer._tag) {
