@@ -113,6 +113,11 @@ export interface Put {
   /** Rows beside the head of the place, in the branch. */
   readonly tasks: ReadonlyArray<TaskRow>
   readonly place: string
+  /**
+   * Where the branch of the thread stands: what a graph inside a task stores belongs to the superstep that starts there. None before
+   * the branch has a head.
+   */
+  readonly root: string | undefined
   readonly branch: number
   /** The life of the thread that they belong to. */
   readonly life: string
@@ -151,6 +156,8 @@ export interface Move {
 export interface Commit extends Move {
   /** The graphs inside its tasks that move with it. */
   readonly inside: ReadonlyArray<Move>
+  /** Where the branch of the thread stands, if this is a commit of a graph inside a task: as of {@link Put}. */
+  readonly root: string | undefined
   readonly owner: string
   /** The life of the thread that it belongs to; none if the thread begins with it. */
   readonly life: string | undefined

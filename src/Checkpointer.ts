@@ -48,7 +48,7 @@ export interface CheckpointerShape {
    * Stores what tasks have produced. A row that is `done` is kept, and so is one of the same or a later revision: where one
    * stands already, it is returned in place of the new one. Rows are returned in the order given. Fails if the thread has
    * another life, or none; and if a new row would stand beside a checkpoint that is not the head: what follows from the rows
-   * there is stored already.
+   * there is stored already. A graph inside a task has no head any more once the thread has moved on from `root`.
    */
   readonly putTasks: (
     thread: string,
@@ -58,7 +58,8 @@ export interface CheckpointerShape {
    * Stores a checkpoint and moves the head of its place to it, if the head is the expected one, and the same for the graphs inside:
    * all at once, or nothing. A move whose head is in place already, by the same owner, succeeds again; so does one of a graph inside
    * a task whose checkpoint is stored already. A checkpoint that follows from the finished rows beside the expected head
-   * is refused if others stand there: what is read back would not be what was run.
+   * is refused if others stand there: what is read back would not be what was run. So is one of a graph inside a task once the thread has
+   * moved on from `root`: nothing would ever follow from it.
    *
    * A commit without a life begins the thread, whose life is then named by its owner: it fails if the thread has begun. Any other
    * commit fails if the thread has another life, or none. One that opens a branch of the thread fails with `ThreadConflict` where the
@@ -180,14 +181,32 @@ const putTask = (kept: Kept, namespace: string, row: TaskRow): TaskRow => {
   return row
 }
 
+const headIn = (kept: Kept, branch: number, place: string): string | undefined =>
+  kept.heads.get(keyOf(String(branch), place))?.id
+
+/** Why a graph inside a task stores nothing more: the thread has moved on. */
+const leftBehind = (
+  kept: Kept,
+  thread: string,
+  branch: number,
+  { place, root }: Pick<Put, "place" | "root">
+): ThreadConflict | undefined => {
+  const found = headIn(kept, branch, "")
+  return place === "" || found === root ? undefined : new ThreadConflict({ thread, branch, expected: root, found })
+}
+
 /** Refuses new rows beside a checkpoint that is not the head. */
-const lateIn = (kept: Kept, thread: string, { branch, namespace, place, tasks }: Put): ThreadConflict | undefined => {
-  const found = kept.heads.get(keyOf(String(branch), place))?.id
+const lateIn = (kept: Kept, thread: string, put: Put): ThreadConflict | undefined => {
+  const { branch, namespace, place, tasks } = put
+  const behind = leftBehind(kept, thread, branch, put)
+  const found = headIn(kept, branch, place)
   const late = tasks.find((row) => {
     const present = kept.tasks.get(keyOf(namespace, row.checkpoint))?.get(row.task)
-    return row.checkpoint !== found && (present === undefined || replaces(row, present))
+    const isAtHead = behind === undefined && row.checkpoint === found
+    return !isAtHead && (present === undefined || replaces(row, present))
   })
-  return late === undefined ? undefined : new ThreadConflict({ thread, branch, expected: late.checkpoint, found })
+  if (late === undefined) return undefined
+  return behind ?? new ThreadConflict({ thread, branch, expected: late.checkpoint, found })
 }
 
 /** Refuses a commit to another life of the thread; `undefined` lets it through. */
@@ -326,6 +345,8 @@ const without = (kept: Kept, thread: string, { branch, checkpoints, heads }: Rem
 const committed = (kept: Kept, thread: string, commit: Commit): Kept | ThreadConflict | ThreadDeleted => {
   const misplacement = misplaced(kept, thread, commit)
   if (misplacement !== undefined) return misplacement
+  const behind = leftBehind(kept, thread, commit.checkpoint.branch, commit)
+  if (behind !== undefined) return kept.checkpoints.has(keyOf(commit.namespace, commit.checkpoint.id)) ? kept : behind
   // A single move changes all or nothing by itself.
   const next = commit.inside.length === 0 ? kept : copyOf(kept)
   for (const move of [commit, ...commit.inside]) {

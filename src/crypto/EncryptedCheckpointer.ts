@@ -322,6 +322,10 @@ class Vault {
     })
   }
 
+  hideHead(id: string | undefined): string | undefined {
+    return id === undefined ? undefined : this.hide(id)
+  }
+
   hideMove(move: Move): Move {
     const { checkpoint, expected, finished, namespace, place, tasks } = move
     return {
@@ -329,14 +333,20 @@ class Vault {
       checkpoint: this.hideCheckpoint(namespace, checkpoint, place),
       tasks: tasks.map((row) => this.hideTask(namespace, row)),
       place: this.hidePlace(place),
-      expected: expected === undefined ? undefined : this.hide(expected),
+      expected: this.hideHead(expected),
       finished
     }
   }
 
   hideCommit(commit: Commit): Commit {
-    const { inside, life, owner } = commit
-    return { ...this.hideMove(commit), inside: inside.map((move) => this.hideMove(move)), owner, life }
+    const { inside, life, owner, root } = commit
+    return {
+      ...this.hideMove(commit),
+      root: this.hideHead(root),
+      inside: inside.map((move) => this.hideMove(move)),
+      owner,
+      life
+    }
   }
 
   showSaved(namespace: string, { chain, tasks }: Saved): Result.Result<Saved, CheckpointError> {
@@ -518,6 +528,7 @@ export const make = <const Id extends string>(
         const hidden = {
           ...put,
           place: vault.hidePlace(put.place),
+          root: vault.hideHead(put.root),
           tasks: tasks.map((row) => vault.hideTask(namespace, row))
         }
         return Effect.flatMap(vault.told(saver.putTasks(thread, hidden)), (stored) =>

@@ -142,6 +142,7 @@ const textsOf = ({ rowLock, text }: Dialect) => ({
     `SELECT (SELECT key FROM superstep_namespaces WHERE thread = ? AND name = ?) AS namespace, h.id, h.owner
     FROM (SELECT 1 AS one) o LEFT JOIN superstep_heads h ON h.thread = ? AND h.place = ? AND h.branch = ?`
   ),
+  root: text("SELECT id FROM superstep_heads WHERE thread = ? AND place = '' AND branch = ?"),
   beginNamespace: text("INSERT INTO superstep_namespaces (thread, name) VALUES (?, ?) RETURNING key"),
   newestHead: text(`${headsText} WHERE t.thread = ? ORDER BY h.branch DESC LIMIT 1`),
   branchHead: text(`${headsText} AND h.branch = ? WHERE t.thread = ?`),
@@ -356,6 +357,20 @@ const locate = (
   }))
 }
 
+/** Why a graph inside a task stores nothing more: the thread has moved on. */
+const leftBehind = (
+  connection: Connection,
+  texts: Texts,
+  { key, thread }: Pick<Mover, "key" | "thread">,
+  { branch, place, root }: { readonly branch: number; readonly place: string; readonly root: string | undefined }
+): Effect.Effect<ThreadConflict | undefined, SqlError> => {
+  if (place === "") return Effect.undefined
+  return Effect.map(execute<{ readonly id: Uint8Array }>(connection, texts.root, [key, branch]), ([row]) => {
+    const found = row === undefined ? undefined : fromBytes(row.id)
+    return found === root ? undefined : new ThreadConflict({ thread, branch, expected: root, found })
+  })
+}
+
 /** The key of a namespace that begins. */
 const begin = (
   connection: Connection,
@@ -375,14 +390,17 @@ const putTasks = Effect.fnUntraced(
     if (begun?.life !== toColumn(life)) return yield* new ThreadDeleted({ thread })
     const at = yield* locate(connection, texts, begun.key, put)
     const found = at.head?.id
+    const behind = yield* leftBehind(connection, texts, { key: begun.key, thread }, put)
     const last = lastOf(rows)
     const kept = new Map<string, TaskRow>()
     for (const [beside, batch] of besideEach(at.namespace, [...last.values()])) {
-      const isHead = batch[0]!.checkpoint === found
+      const isHead = behind === undefined && batch[0]!.checkpoint === found
       const standing = yield* (isHead ? putBatch : standingIn)(connection, texts, beside, batch)
       for (const row of standing) kept.set(keyOf(row.checkpoint, row.task), row)
       const late = isHead ? undefined : batch.find((row) => replaces(row, kept.get(keyOf(row.checkpoint, row.task))))
-      if (late !== undefined) return yield* new ThreadConflict({ thread, branch, expected: late.checkpoint, found })
+      if (late !== undefined) {
+        return yield* behind ?? new ThreadConflict({ thread, branch, expected: late.checkpoint, found })
+      }
     }
     // A row that is done stands for those that come after it.
     return rows.map((row) => {
@@ -449,6 +467,13 @@ const commit = Effect.fnUntraced(
   function*(connection: Connection, texts: Texts, thread: string, given: Commit) {
     const key = yield* keyFor(connection, texts, thread, given)
     const by = { thread, key, owner: given.owner, isBegun: given.life !== undefined }
+    const { branch, id } = given.checkpoint
+    const behind = yield* leftBehind(connection, texts, by, { ...given, branch })
+    if (behind !== undefined) {
+      const { namespace } = yield* locate(connection, texts, key, { ...given, branch })
+      const stored = yield* execute(connection, texts.exists, [namespace, toBytes(id)])
+      return stored.length > 0 ? undefined : yield* behind
+    }
     for (const move of [given, ...given.inside]) yield* makeMove(connection, texts, by, move)
   }
 )

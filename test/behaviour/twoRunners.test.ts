@@ -1,7 +1,8 @@
 /** Law 14: of two runners of one thread each sees the whole of what stands, or is told that it does not. */
 import { assert } from "@effect/vitest"
-import { Deferred, Effect, Exit, Fiber, Schema } from "effect"
-import { Channel, Checkpointer, Command, Interrupt, State, StateGraph } from "superstep"
+import { Cause, Deferred, Effect, Exit, Fiber, Schema } from "effect"
+import { Channel, Checkpointer, Command, Entrypoint, Interrupt, State, StateGraph, Task } from "superstep"
+import { ThreadConflict } from "superstep/GraphError"
 import { paused } from "./Pauses.ts"
 import { behaves } from "./Savers.ts"
 
@@ -344,5 +345,71 @@ behaves(
         const next = yield* thread.invoke({ text: "4" }, { durability })
         assert.deepStrictEqual(next.log, ["1", "after 1", "3", "after 3", "4", "after 5"])
       }
+    })
+)
+
+behaves("a function whose thread has moved on begins no other task", () =>
+  Effect.gen(function*() {
+    const [gate, begun] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+    const did: Array<string> = []
+    const work = Task.make("work", {
+      input: Schema.String,
+      output: Schema.String,
+      run: Effect.fnUntraced(function*(name) {
+        did.push(name)
+        if (name === "slow") {
+          yield* Deferred.succeed(begun, undefined)
+          yield* Deferred.await(gate)
+        }
+        return name
+      })
+    })
+    const both = Entrypoint.make("both", {
+      input: Schema.String,
+      output: Schema.String,
+      run: Effect.fnUntraced(function*(name) {
+        return (yield* work(name)) + (yield* work("next"))
+      })
+    })
+    const thread = both.thread("t")
+    const slower = yield* Effect.forkChild(Effect.exit(thread.invoke("slow")))
+    yield* Deferred.await(begun)
+    assert.strictEqual(yield* thread.invoke("fast", { pending: "discard" }), "fastnext")
+    yield* Deferred.succeed(gate, undefined)
+    const exit = yield* Fiber.join(slower)
+    const error = Exit.isFailure(exit) ? Cause.squash(exit.cause) : undefined
+    assert.instanceOf(error, ThreadConflict)
+    assert.deepStrictEqual(did, ["slow", "fast", "next"])
+    assert.strictEqual((yield* thread.state()).values.__end__, "fastnext")
+    assert.isUndefined((yield* thread.verify).divergence)
+  }))
+
+behaves(
+  "an update of a graph inside a task is refused where the thread has moved on, and is not lost",
+  () =>
+    Effect.gen(function*() {
+      const inner = StateGraph.make(
+        "inner",
+        StateGraph.nodes(S, { a: () => ({ log: ["a"] }), b: () => Effect.fail("down") }),
+        { start: "a", edges: { a: "b" } }
+      )
+      const outer = StateGraph.make("outer", StateGraph.nodes(S, { inner }), { start: "inner" })
+      const saver = yield* Checkpointer.Checkpointer
+      const thread = outer.thread("t")
+      yield* Effect.flip(thread.invoke({ log: ["in"] }))
+      let isFirst = true
+      const overtaken = yield* before({
+        commit: () => {
+          if (!isFirst) return Effect.void
+          isFirst = false
+          return Effect.orDie(on(thread.update({ log: ["root"] }), saver))
+        }
+      })
+      const error = yield* Effect.flip(on(thread.at(["inner"]).update({ log: ["inside"] }), overtaken))
+      assert.instanceOf(error, ThreadConflict)
+      const { values } = yield* thread.state()
+      assert.deepStrictEqual(values.log, ["in", "root"])
+      yield* thread.at(["inner"]).update({ log: ["again"] })
+      assert.deepStrictEqual((yield* thread.at(["inner"]).state()).values.log, ["in", "a", "again"])
     })
 )

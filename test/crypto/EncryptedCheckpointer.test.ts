@@ -23,13 +23,14 @@ type Saver = Checkpointer.CheckpointerShape
 /** Ids as the engine makes them. */
 const id = (digit: number): string => digit.toString(16).repeat(32)
 
-const first = { ...commitOf(checkpoint(id(1))), life: undefined }
+const first = { ...commitOf(checkpoint(id(1))), life: undefined, root: undefined }
 
 const next = (of: Partial<Checkpoint.Commit> = {}): Checkpoint.Commit => ({
   ...commitOf(checkpoint(id(2), id(1), { step: 1, metadata: "{\"user\":\"Ada\"}" }), {
     tasks: [task(id(1), "pull:a"), task(id(2), "pull:b", { status: "paused" })]
   }),
   life: "owner",
+  root: undefined,
   ...of
 })
 
@@ -38,7 +39,8 @@ const put = (...tasks: ReadonlyArray<Checkpoint.TaskRow>): Checkpoint.Put => ({
   tasks,
   place: "",
   branch: 1,
-  life: "owner"
+  life: "owner",
+  root: undefined
 })
 
 /** An encrypted saver with two checkpoints, and what is below it. */
@@ -191,7 +193,7 @@ describe("ids", () => {
       const below = yield* Checkpointer.makeMemory
       const saver = EncryptedCheckpointer.make(below, options)
       const root = checkpoint(id(10).toUpperCase())
-      yield* saver.commit("t", { ...commitOf(root), life: undefined })
+      yield* saver.commit("t", { ...commitOf(root), life: undefined, root: undefined })
       assert.strictEqual(Option.getOrThrow(yield* below.head("t", "")).id, root.id)
       assert.strictEqual(Option.getOrThrow(yield* saver.head("t", "")).id, root.id)
     }))
@@ -421,7 +423,7 @@ describe("damage", () => {
       const { below, head, saver } = yield* filled()
       const place = { namespace: "n", place: "p", inside: [] }
       const nested = { ...first, ...place, checkpoint: next().checkpoint, tasks: next().tasks, expected: undefined }
-      yield* saver.commit("t", { ...nested, life: "owner" })
+      yield* saver.commit("t", { ...nested, life: "owner", root: id(2) })
       yield* saver.commit("u", first)
       yield* saver.commit("u", next())
       const stored = yield* Effect.forEach(["", "n"], (namespace) => below.get("t", namespace, head))
@@ -449,7 +451,9 @@ describe("damage", () => {
         }
       }
       // Ids that do not tell threads apart.
-      for (const thread of ["v", "w"]) yield* saver.commit(thread, { ...commitOf(checkpoint("a")), life: undefined })
+      for (const thread of ["v", "w"]) {
+        yield* saver.commit(thread, { ...commitOf(checkpoint("a")), life: undefined, root: undefined })
+      }
       const ofW = EncryptedCheckpointer.make({ ...below, get: (_, ...at) => below.get("w", ...at) }, options)
       assert.include((yield* Effect.flip(ofW.get("v", "", "a"))).message, "cannot be decrypted")
       // A whole answer of another thread, or of another namespace.
@@ -528,8 +532,9 @@ const found = Effect.fnUntraced(
       return { ids, files }
     }).pipe(Effect.provide(layer(path)))
     const files = [...open.files, ...filesOf(path)]
-    const has = (text: string) => files.some(([, bytes]) => bytes.includes(text))
-    return { markers: markers.filter(has), ids: open.ids.filter(has).length, all: open.ids.length }
+    const has = (what: string | Buffer) => files.some(([, bytes]) => bytes.includes(what))
+    const ids = open.ids.filter((id) => has(id) || has(Buffer.from(id, "hex")))
+    return { markers: markers.filter(has), ids: ids.length, all: open.ids.length }
   }
 )
 

@@ -38,7 +38,8 @@ const commitOf = (id: string, parent: string | undefined, life: string | undefin
   finished: undefined,
   inside: [],
   owner,
-  life
+  life,
+  root: parent
 })
 
 const lifeOf = Effect.flatMap(Checkpointer, (saver) => Effect.map(saver.head("t", ""), Option.getOrUndefined)).pipe(

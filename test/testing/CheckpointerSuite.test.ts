@@ -118,8 +118,11 @@ const oneByOne: Mutate = (saver) => ({
   ...saver,
   commit: (thread, { inside, ...commit }) =>
     Effect.gen(function*() {
+      const { life, owner } = commit
+      const { branch } = commit.checkpoint
       for (const move of inside) {
-        yield* saver.commit(thread, { ...move, inside: [], owner: commit.owner, life: commit.life })
+        const root = Option.getOrUndefined(yield* saver.head(thread, "", branch))?.id
+        yield* saver.commit(thread, { ...move, inside: [], owner, life, root })
       }
       yield* saver.commit(thread, { ...commit, inside: [] })
     })
@@ -469,8 +472,9 @@ const torn = faultyMemory((saver, around) => ({
   commit: (thread, commit) =>
     Effect.gen(function*() {
       if (commit.life !== undefined && commit.tasks.length > 0) {
-        const { checkpoint, life, namespace, place, tasks } = commit
-        yield* through(around)(saver.putTasks(thread, { namespace, tasks, place, branch: checkpoint.branch, life }))
+        const { checkpoint, life, namespace, place, root, tasks } = commit
+        const put = { namespace, tasks, place, branch: checkpoint.branch, life, root }
+        yield* through(around)(saver.putTasks(thread, put))
       }
       yield* through(around)(saver.commit(thread, commit))
     })

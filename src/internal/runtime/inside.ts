@@ -110,7 +110,11 @@ export const forkInside: (
     if (Option.isNone(newest)) return yield* new UnknownThread({ thread })
     const levels = yield* climb(program, thread, path, checkpoint)
     const { branch, life } = newest.value
-    const run = threadRun({ saver, thread, branch: branch + 1, life }, "sync", levels[0]!.metadata)
+    const run = threadRun(
+      { saver, thread, branch: branch + 1, life, isHead: false, row: undefined },
+      "sync",
+      levels[0]!.metadata
+    )
     const { moves: [first, ...inside], root } = yield* Effect.fromResult(
       moves(run, levels, yield* Clock.currentTimeMillis)
     )

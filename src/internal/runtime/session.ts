@@ -104,6 +104,8 @@ export interface ThreadRun {
   readonly owner: string
   /** The life of the thread, which what is stored belongs to; none before it begins. */
   life: string | undefined
+  /** Where the branch stands in storage: none before it has a head. */
+  root: string | undefined
   readonly durability: Durability
   readonly metadata: StoredMetadata
   readonly commits: Commits
@@ -474,7 +476,8 @@ export class Session {
         place: this.key,
         branch: this.run.branch,
         // A thread that has begun has a life.
-        life: this.run.life!
+        life: this.run.life!,
+        root: this.run.root
       }))
     return Effect.flatMap(put, (rows) => {
       for (const [index, { id, row }] of batch.entries()) {
@@ -709,10 +712,11 @@ export class Session {
       Effect.map(
         countedCommit(
           [move, ...inside],
-          run.saver.commit(run.thread, { ...move, inside, owner: run.owner, life: run.life })
+          run.saver.commit(run.thread, { ...move, inside, owner: run.owner, life: run.life, root: run.root })
         ),
         () => {
           run.life ??= run.owner
+          if (!this.isNested) run.root = move.checkpoint.id
         }
       )
     )

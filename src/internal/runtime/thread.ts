@@ -150,7 +150,7 @@ export const known = (opened: Opened): Effect.Effect<Opened, UnknownThread> =>
 
 /** What the sessions of a run attempt on this branch share. */
 export const threadRun = (
-  at: Pick<Opened, "saver" | "thread" | "branch" | "life">,
+  at: Pick<Opened, "saver" | "thread" | "branch" | "life" | "isHead"> & { readonly row: CheckpointRow | undefined },
   durability: Durability,
   metadata: StoredMetadata
 ): ThreadRun => {
@@ -161,6 +161,7 @@ export const threadRun = (
     branch: at.branch,
     owner: globalThis.crypto.randomUUID(),
     life: at.life,
+    root: at.isHead ? at.row?.id : undefined,
     durability,
     metadata,
     commits: new Commits(),

@@ -292,9 +292,11 @@ const reopened = (located: Located, now: number): Result.Result<ReadonlyArray<Mo
   Result.all(located.around.flatMap(({ located: around, task }) => {
     const record = around.place.records.get(task.id)
     if (record?.status !== "paused") return []
-    const session = sessionAt(around, threadRun(around, "sync", metadataOf(around.row)), true)
+    const session = sessionAt(around, threadRun(rootOf(around), "sync", metadataOf(around.row)), true)
     return [session.moveBeside(new Map([[task.id, { ...record, requests: [] }]]), now)]
   }))
+
+const rootOf = (located: Located): Located => located.around[0]?.located ?? located
 
 /** Where an update goes: the head, or a new branch that begins with a copy of the checkpoint. */
 const openAt: (located: Located) => Erased<Session> = Effect.fnUntraced(function*(located: Located) {
@@ -302,7 +304,7 @@ const openAt: (located: Located) => Erased<Session> = Effect.fnUntraced(function
     // Only a graph that waits inside its task can be updated; what is finished is history.
     return yield* new UnknownCheckpoint({ thread: located.thread, checkpoint: located.row.id, path: located.path })
   }
-  const run = threadRun(located, "sync", metadataOf(located.row))
+  const run = threadRun(rootOf(located), "sync", metadataOf(located.row))
   const session = sessionAt(located, run, located.isHead)
   if (!located.isHead) {
     const checkpoint = { ...located.place.checkpoint, step: located.place.checkpoint.step + 1 }

@@ -47,14 +47,16 @@ const Entry = Schema.Struct({
     ...moveFields,
     inside: Schema.Array(StoredMove),
     owner: Schema.String,
-    life: Schema.optional(Schema.String)
+    life: Schema.optional(Schema.String),
+    root: Schema.optional(Schema.String)
   })),
   put: Schema.optional(Schema.Struct({
     namespace: Schema.String,
     tasks: Schema.Array(TaskRow),
     place: Schema.String,
     branch: Schema.Int,
-    life: Schema.String
+    life: Schema.String,
+    root: Schema.optional(Schema.String)
   })),
   restore: Schema.optional(Schema.Struct({
     dump: Schema.Struct({
@@ -134,13 +136,13 @@ export const readEntry = (content: unknown, thread: string): Effect.Effect<Entry
     decodeEntry(content, thread),
     ({ commit, id, put, removal, restore }): Effect.Effect<Entry, CheckpointError> => {
       if (commit !== undefined) {
-        const { inside, life, owner } = commit
+        const { inside, life, owner, root } = commit
         return Effect.succeed({
           id,
-          action: { commit: { ...toMove(commit), inside: inside.map(toMove), owner, life } }
+          action: { commit: { ...toMove(commit), inside: inside.map(toMove), owner, life, root } }
         })
       }
-      if (put !== undefined) return Effect.succeed({ id, action: { put } })
+      if (put !== undefined) return Effect.succeed({ id, action: { put: { ...put, root: put.root } } })
       if (removal !== undefined) return Effect.succeed({ id, action: { removal } })
       if (restore !== undefined) {
         const { dump, life } = restore

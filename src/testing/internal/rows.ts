@@ -86,8 +86,8 @@ export const task = (checkpoint: string, task: string, rest: Partial<TaskRow> = 
   ...rest
 })
 
-/** A commit to the thread as it is; with a life, to the thread as it was then. */
-export type Given = Omit<Commit, "life"> & { readonly life?: string }
+/** A commit to the thread as it is; with a life or a root, to the thread as it was then. */
+export type Given = Omit<Commit, "life" | "root"> & { readonly life?: string; readonly root?: string }
 
 export const commitOf = (checkpoint: CheckpointRow, rest: Partial<Given> = {}): Given => ({
   namespace: "",
@@ -117,7 +117,8 @@ const lifeOf = (thread: string) =>
 
 export const commit = Effect.fnUntraced(function*(thread: string, given: Given) {
   const life = given.life ?? (yield* lifeOf(thread))
-  return yield* Checkpointer.use((saver) => saver.commit(thread, { ...given, life }))
+  const root = given.root ?? (yield* headId(thread, "", given.checkpoint.branch))
+  return yield* Checkpointer.use((saver) => saver.commit(thread, { ...given, life, root }))
 })
 
 /** Commits ids one after the other, the first as a keyframe. */
@@ -131,13 +132,15 @@ export const commitAll = Effect.fnUntraced(
 
 /** Commits as the first of a thread. */
 export const begin = (thread: string, given: Given) =>
-  Checkpointer.use((saver) => saver.commit(thread, { ...given, life: undefined }))
+  Checkpointer.use((saver) => saver.commit(thread, { ...given, life: undefined, root: undefined }))
 
 /** Puts tasks beside the head of the thread as it is; with a life, of the thread as it was then. */
 export const putTasks = Effect.fnUntraced(
   function*(thread: string, tasks: ReadonlyArray<TaskRow>, rest: Partial<Put> = {}) {
     const life = rest.life ?? (yield* lifeOf(thread)) ?? "none"
-    const put = { namespace: "", place: "", branch: 1, ...rest, tasks, life }
+    const { branch = 1 } = rest
+    const root = rest.root ?? (yield* headId(thread, "", branch))
+    const put = { namespace: "", place: "", ...rest, branch, tasks, life, root }
     return yield* Checkpointer.use((saver) => saver.putTasks(thread, put))
   }
 )

@@ -116,6 +116,24 @@ const tasks: ReadonlyArray<Rows.Case> = [
     })
   ),
   test.tasks(
+    "new tasks of a graph inside a task are refused once the thread has moved on, and what stands there is given",
+    Effect.gen(function*() {
+      const inside = { namespace: "n", place: "p" }
+      yield* Rows.commitAll("t", ["a"])
+      yield* Rows.commitAll("t", ["x"], inside)
+      yield* Rows.putTasks("t", [task("x", "1")], inside)
+      yield* Rows.commit("t", commitOf(checkpoint("f", "a", { branch: 2 }), { expected: undefined }))
+      yield* Rows.putTasks("t", [task("x", "2")], inside)
+      yield* Rows.commit("t", commitOf(checkpoint("b", "a")))
+      const late = { ...inside, root: "a" }
+      const put = Rows.putTasks("t", [task("x", "1"), task("x", "3")], late)
+      const { branch, expected, found } = yield* failsWith("a put of what was left behind", "ThreadConflict", put)
+      yield* same("the conflict", [branch, expected, found], [1, "a", "b"])
+      yield* same("what putTasks gives", yield* Rows.putTasks("t", [task("x", "1")], late), [task("x", "1")])
+      yield* same("the tasks", yield* Rows.tasksOf("t", "x", "n"), [task("x", "1"), task("x", "2")])
+    })
+  ),
+  test.tasks(
     "what stands beside a checkpoint is given when it is no longer the head",
     Effect.gen(function*() {
       yield* Rows.commitAll("t", ["a"])
@@ -206,6 +224,27 @@ const commits: ReadonlyArray<Rows.Case> = [
       yield* same("the tasks", yield* Rows.tasksOf("t", "b"), [])
       const head = { branch: 1, place: "", id: "b", owner: "owner", life: "owner" }
       yield* same("the head", yield* Rows.head("t"), head)
+    })
+  ),
+  test.commit(
+    "a commit of a graph inside a task is refused once the thread has moved on, unless its checkpoint is stored",
+    Effect.gen(function*() {
+      const inside = { namespace: "n", place: "p" }
+      yield* Rows.commitAll("t", ["a"])
+      yield* Rows.commitAll("t", ["x"], inside)
+      yield* Rows.commit("t", commitOf(checkpoint("f", "a", { branch: 2 }), { expected: undefined }))
+      yield* Rows.commit("t", commitOf(checkpoint("y", "x"), inside))
+      yield* Rows.commit("t", commitOf(checkpoint("b", "a")))
+      const late = { ...inside, root: "a", owner: "slow" }
+      const given = commitOf(checkpoint("z", "y"), { ...late, tasks: [task("y", "1")] })
+      const { branch, expected, found } = yield* Rows.conflict("a commit of what was left behind", "t", given)
+      yield* same("the conflict", [branch, expected, found], [1, "a", "b"])
+      yield* same("the refused checkpoint", yield* Rows.get("t", "z", "n"), undefined)
+      yield* same("the tasks", yield* Rows.tasksOf("t", "y", "n"), [])
+      yield* Rows.commit("t", commitOf(checkpoint("y", "x"), late))
+      yield* same("the head of the place", yield* Rows.headId("t", "p", 1), "y")
+      yield* Rows.commit("t", commitOf(checkpoint("z", "y"), inside))
+      yield* same("the head of the place later", yield* Rows.headId("t", "p", 1), "z")
     })
   ),
   test.commit(
