@@ -2,9 +2,10 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, type Scope } from "effect"
 import { SqlClient } from "effect/sql/SqlClient"
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
+import { fileURLToPath } from "node:url"
 import { inject } from "vitest"
 import { layerClient } from "../Postgres.ts"
 import { allPeers, folderIn, makeProject, type Options, type Project, run } from "./Commands.ts"
@@ -325,6 +326,33 @@ describe("a pause", () => {
       const passing = yield* here.run(["run", "graphs.ts#asking", ...input])
       assert.strictEqual(passing.code, 3)
       assert.include(passing.errors, "has no thread to wait on")
+    }))
+})
+
+/** What the example needs besides the library. */
+const libraries = ["@babel", "github-slugger", "mdast-util-from-markdown", "mdast-util-frontmatter", "mdast-util-gfm"]
+  .concat(["micromark-extension-frontmatter", "micromark-extension-gfm", "yaml"])
+
+describe("the audit of the examples", () => {
+  live("runs from the command line, asks, and writes its report", (here) =>
+    Effect.gen(function*() {
+      const root = fileURLToPath(new URL("../..", import.meta.url))
+      cpSync(join(root, "docs", "examples", "audit"), join(here.cwd, "audit"), { recursive: true })
+      mkdirSync(join(here.cwd, "node_modules"))
+      for (const name of libraries) {
+        symlinkSync(join(root, "node_modules", name), join(here.cwd, "node_modules", name))
+      }
+      const [pages, report] = [join(here.cwd, "pages"), join(here.cwd, "report.md")]
+      mkdirSync(pages)
+      writeFileSync(join(pages, "one.md"), "# One\n\n[two](two.md) and [gone](gone.md)\n")
+      writeFileSync(join(pages, "two.md"), "# Two\n")
+      const audit = ["audit/Audit.ts#audit", "--thread", "pages", "--quiet"]
+      const paused = yield* here.documents(3, ["run", ...audit, "--input", JSON.stringify({ root: pages, report })])
+      const [{ payload }] = paused[0]!["requests"] as readonly [{ readonly payload: unknown }]
+      assert.deepStrictEqual(payload, { path: report, pages: 2, findings: 1, outside: 0, problem: null })
+      const done = yield* here.documents(0, ["resume", ...audit, "--answer", JSON.stringify(report)])
+      assert.strictEqual((done.at(-1)!["output"] as Document)["written"], report)
+      assert.include(readFileSync(report, "utf8"), "gone.md")
     }))
 })
 
