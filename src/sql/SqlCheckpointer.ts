@@ -15,6 +15,7 @@ import { Checkpointer, type CheckpointerShape, type ListOptions } from "../Check
 import { CheckpointError, ThreadConflict, ThreadDeleted } from "../GraphError.ts"
 import type * as Databases from "./internal/database.ts"
 import {
+  beginningOf,
   execute,
   explained,
   hasContent,
@@ -31,6 +32,7 @@ import {
   checkpointParams,
   type DumpColumns,
   type HeadColumns,
+  headParams,
   type Integer,
   type SavedColumns,
   type TaskColumns,
@@ -41,7 +43,7 @@ import {
   toTask
 } from "./internal/rows.ts"
 import { checkSchema, prepareSchema } from "./internal/schema.ts"
-import { fromBytes, fromColumn, toBytes, toColumn } from "./internal/text.ts"
+import { digestOf, fromBytes, fromColumn, toBytes, toColumn } from "./internal/text.ts"
 import * as SqliteClient from "./SqliteClient.ts"
 
 export {
@@ -84,7 +86,7 @@ const taskAsCheckpoint = (checkpoint: string): string =>
 
 /** The key of a namespace, of which the thread and the name are given. */
 const namespaceOf = "(SELECT n.key FROM superstep_threads x " +
-  "JOIN superstep_namespaces n ON n.thread = x.key AND n.name = ? WHERE x.thread = ?)"
+  "JOIN superstep_namespaces n ON n.thread = x.key AND n.digest = ? WHERE x.thread = ?)"
 
 /**
  * The checkpoints from an id to the nearest keyframe. UNION, not UNION ALL: a damaged file with a cycle must not hang. CROSS JOIN
@@ -126,29 +128,36 @@ const listText = (isBefore: boolean, isLimited: boolean): string =>
   ORDER BY sequence DESC${isLimited ? " LIMIT ?" : ""}`
 
 const removedText = (count: number): string =>
-  "FROM superstep_checkpoints WHERE namespace = (SELECT key FROM superstep_namespaces WHERE thread = ? AND name = ?) " +
+  "FROM superstep_checkpoints WHERE namespace = (SELECT key FROM superstep_namespaces WHERE thread = ? AND digest = ?) " +
   `AND id IN (${values("?", count)})`
 
-const headsText = `SELECT h.branch, h.place, h.id, h.owner, t.life FROM superstep_threads t
-  JOIN superstep_heads h ON h.thread = t.key AND h.place = ?`
+/** One row at most, by the index, however many branches there are. */
+const headText = (isOfBranch: boolean): string =>
+  `SELECT h.branch, h.place, h.id, h.owner, (SELECT life FROM superstep_threads WHERE key = h.thread) AS life
+  FROM superstep_heads h
+  WHERE h.thread = (SELECT key FROM superstep_threads WHERE thread = ?) AND h.digest = ?${
+    isOfBranch ? " AND h.branch = ?" : " ORDER BY h.branch DESC LIMIT 1"
+  }`
 
 /** Every statement, written for the dialect once. */
-const textsOf = ({ rowLock, text }: Dialect) => ({
-  lockedThread: text(`SELECT key, life FROM superstep_threads WHERE thread = ?${rowLock}`),
+const textsOf = ({ rowLock, seesCommitted, text }: Dialect) => ({
+  lockedThread: text(
+    `SELECT key, life, ${seesCommitted} AS sees_committed FROM superstep_threads WHERE thread = ?${rowLock}`
+  ),
   begin: text("INSERT INTO superstep_threads (thread, life) VALUES (?, ?) ON CONFLICT (thread) DO NOTHING"),
   threads: text("SELECT thread FROM superstep_threads ORDER BY key"),
   // Both or neither, in one row.
   located: text(
-    `SELECT (SELECT key FROM superstep_namespaces WHERE thread = ? AND name = ?) AS namespace, h.id, h.owner
-    FROM (SELECT 1 AS one) o LEFT JOIN superstep_heads h ON h.thread = ? AND h.place = ? AND h.branch = ?`
+    `SELECT (SELECT key FROM superstep_namespaces WHERE thread = ? AND digest = ?) AS namespace, h.id, h.owner
+    FROM (SELECT 1 AS one) o LEFT JOIN superstep_heads h ON h.thread = ? AND h.digest = ? AND h.branch = ?`
   ),
-  root: text("SELECT id FROM superstep_heads WHERE thread = ? AND place = '' AND branch = ?"),
-  beginNamespace: text("INSERT INTO superstep_namespaces (thread, name) VALUES (?, ?) RETURNING key"),
-  newestHead: text(`${headsText} WHERE t.thread = ? ORDER BY h.branch DESC LIMIT 1`),
-  branchHead: text(`${headsText} AND h.branch = ? WHERE t.thread = ?`),
+  root: text("SELECT id FROM superstep_heads WHERE thread = ? AND digest = ? AND branch = ?"),
+  beginNamespace: text("INSERT INTO superstep_namespaces (thread, digest, name) VALUES (?, ?, ?) RETURNING key"),
+  newestHead: text(headText(false)),
+  branchHead: text(headText(true)),
   moveHead: text(
-    "INSERT INTO superstep_heads (thread, place, branch, id, owner) VALUES (?, ?, ?, ?, ?) " +
-      "ON CONFLICT (thread, place, branch) DO UPDATE SET id = excluded.id, owner = excluded.owner"
+    "INSERT INTO superstep_heads (thread, digest, branch, place, id, owner) VALUES (?, ?, ?, ?, ?, ?) " +
+      "ON CONFLICT (thread, digest, branch) DO UPDATE SET id = excluded.id, owner = excluded.owner"
   ),
   checkpoint: text(
     `INSERT INTO superstep_checkpoints (namespace, sequence, ${checkpointColumns}) ` +
@@ -198,7 +207,7 @@ const textsOf = ({ rowLock, text }: Dialect) => ({
       )
     ])
   ),
-  removeHead: text("DELETE FROM superstep_heads WHERE thread = ? AND place = ? AND branch = ?"),
+  removeHead: text("DELETE FROM superstep_heads WHERE thread = ? AND digest = ? AND branch = ?"),
   removeNamespaces: text(
     "DELETE FROM superstep_namespaces WHERE thread = ? " +
       "AND NOT EXISTS (SELECT 1 FROM superstep_checkpoints c WHERE c.namespace = superstep_namespaces.key)"
@@ -249,20 +258,33 @@ const guard = <A, E, R>(
 interface ThreadColumns {
   readonly key: Integer
   readonly life: string
+  readonly sees_committed: boolean | Integer
 }
 
-const threadIn = (
+/** The row of a thread, which nobody else moves on before the transaction ends. */
+const lockedThread = (
   connection: Connection,
-  text: string,
+  { lockedThread }: Texts,
   thread: string
-): Effect.Effect<ThreadColumns | undefined, SqlError> =>
-  Effect.map(execute<ThreadColumns>(connection, text, [toColumn(thread)]), (rows) => rows[0])
+): Effect.Effect<ThreadColumns | undefined, SqlError | CheckpointError> =>
+  Effect.flatMap(
+    execute<ThreadColumns>(connection, lockedThread, [toColumn(thread)]),
+    ([row]) =>
+      row === undefined || Boolean(row.sees_committed) ? Effect.succeed(row) : Effect.fail(
+        new CheckpointError({
+          reason: "Storage",
+          thread,
+          detail:
+            "the transaction around it does not see what others commit: begin it with ISOLATION LEVEL READ COMMITTED"
+        })
+      )
+  )
 
 /** The key of a thread in its life; it begins with a commit that knows of none. */
 const keyFor = Effect.fnUntraced(function*(connection: Connection, texts: Texts, thread: string, given: Commit) {
   const life = toColumn(given.life ?? given.owner)
   if (given.life === undefined) yield* connection.execute(texts.begin, [toColumn(thread), life], undefined)
-  const row = yield* threadIn(connection, texts.lockedThread, thread)
+  const row = yield* lockedThread(connection, texts, thread)
   if (row?.life === life) return row.key
   if (given.life !== undefined) return yield* new ThreadDeleted({ thread })
   const found = Option.getOrUndefined(yield* head(connection, texts, thread, "", undefined))
@@ -331,9 +353,12 @@ const besideEach = (
     batchesOf(own).map((batch) => [besideOf(namespace, checkpoint), batch] as const)
   )
 
+// Keys are counted from 1.
+const noKey = 0
+
 /** Where a graph stands in a branch of a thread. */
 interface Located {
-  /** The key of its namespace; 0, which is none, before the first checkpoint. */
+  /** The key of its namespace; before the first checkpoint one that none has. */
   readonly namespace: Integer
   readonly head: { readonly id: string; readonly owner: string } | undefined
 }
@@ -350,9 +375,9 @@ const locate = (
   key: Integer,
   { branch, namespace, place }: { readonly branch: number; readonly namespace: string; readonly place: string }
 ): Effect.Effect<Located, SqlError> => {
-  const params = [key, toColumn(namespace), key, toColumn(place), branch]
+  const params = [key, digestOf(namespace), key, digestOf(place), branch]
   return Effect.map(execute<LocatedColumns>(connection, texts.located, params), ([row]) => ({
-    namespace: row!.namespace ?? 0,
+    namespace: row!.namespace ?? noKey,
     head: row!.id === null ? undefined : { id: fromBytes(row!.id), owner: fromColumn(row!.owner!) }
   }))
 }
@@ -365,10 +390,13 @@ const leftBehind = (
   { branch, place, root }: { readonly branch: number; readonly place: string; readonly root: string | undefined }
 ): Effect.Effect<ThreadConflict | undefined, SqlError> => {
   if (place === "") return Effect.undefined
-  return Effect.map(execute<{ readonly id: Uint8Array }>(connection, texts.root, [key, branch]), ([row]) => {
-    const found = row === undefined ? undefined : fromBytes(row.id)
-    return found === root ? undefined : new ThreadConflict({ thread, branch, expected: root, found })
-  })
+  return Effect.map(
+    execute<{ readonly id: Uint8Array }>(connection, texts.root, [key, digestOf(""), branch]),
+    ([row]) => {
+      const found = row === undefined ? undefined : fromBytes(row.id)
+      return found === root ? undefined : new ThreadConflict({ thread, branch, expected: root, found })
+    }
+  )
 }
 
 /** The key of a namespace that begins. */
@@ -379,14 +407,18 @@ const begin = (
   namespace: string
 ): Effect.Effect<Integer, SqlError> =>
   Effect.map(
-    execute<{ readonly key: Integer }>(connection, texts.beginNamespace, [key, toColumn(namespace)]),
+    execute<{ readonly key: Integer }>(connection, texts.beginNamespace, [
+      key,
+      digestOf(namespace),
+      toColumn(namespace)
+    ]),
     ([row]) => row!.key
   )
 
 const putTasks = Effect.fnUntraced(
   function*(connection: Connection, texts: Texts, thread: string, put: Put) {
     const { branch, life, tasks: rows } = put
-    const begun = yield* threadIn(connection, texts.lockedThread, thread)
+    const begun = yield* lockedThread(connection, texts, thread)
     if (begun?.life !== toColumn(life)) return yield* new ThreadDeleted({ thread })
     const at = yield* locate(connection, texts, begun.key, put)
     const found = at.head?.id
@@ -454,12 +486,11 @@ const makeMove = Effect.fnUntraced(
     // A branch that would begin at a checkpoint that is gone.
     const base = place === "" && expected === undefined && by.isBegun ? checkpoint.parent : undefined
     if (base !== undefined && !(yield* isStored(base))) return yield* conflict
-    const namespace = at.namespace === 0 ? yield* begin(connection, texts, key, move.namespace) : at.namespace
+    const namespace = at.namespace === noKey ? yield* begin(connection, texts, key, move.namespace) : at.namespace
     // Before the rows of tasks: some stand beside it.
     yield* connection.execute(texts.checkpoint, checkpointParams(namespace, checkpoint), undefined)
     if (!(yield* putFolded(connection, texts, namespace, move))) return yield* conflict
-    const head = [key, toColumn(place), branch, toBytes(id), toColumn(owner)]
-    yield* connection.execute(texts.moveHead, head, undefined)
+    yield* connection.execute(texts.moveHead, headParams(key, { branch, place, id, owner }), undefined)
   }
 )
 
@@ -494,13 +525,13 @@ const restore = Effect.fnUntraced(
     given: { readonly dump: Dump; readonly life: string }
   ) {
     const { dump: { checkpoints, heads, tasks }, life } = given
-    const found = yield* threadIn(connection, texts.lockedThread, thread)
+    const found = yield* lockedThread(connection, texts, thread)
     if (found !== undefined) {
       const at = Option.getOrUndefined(yield* head(connection, texts, thread, "", undefined))
       return yield* new ThreadConflict({ thread, branch: at?.branch ?? 1, expected: undefined, found: at?.id })
     }
     yield* connection.execute(texts.begin, [toColumn(thread), toColumn(life)], undefined)
-    const row = yield* threadIn(connection, texts.lockedThread, thread)
+    const row = yield* lockedThread(connection, texts, thread)
     const { key } = row!
     // Another one has begun it meanwhile.
     if (row!.life !== toColumn(life)) {
@@ -518,10 +549,7 @@ const restore = Effect.fnUntraced(
         yield* putBatch(connection, texts, beside, batch)
       }
     }
-    for (const { branch, id, owner, place } of heads) {
-      const head = [key, toColumn(place), branch, toBytes(id), toColumn(owner)]
-      yield* connection.execute(texts.moveHead, head, undefined)
-    }
+    for (const head of heads) yield* connection.execute(texts.moveHead, headParams(key, head), undefined)
   }
 )
 
@@ -532,7 +560,7 @@ const remove = Effect.fnUntraced(
     thread: string,
     { branch: newest, checkpoints, heads, life }: Removal
   ) {
-    const row = yield* threadIn(connection, texts.lockedThread, thread)
+    const row = yield* lockedThread(connection, texts, thread)
     if (row?.life !== toColumn(life)) return yield* new ThreadDeleted({ thread })
     const all = yield* execute<HeadColumns>(connection, texts.allHeads, [row.key])
     const seen = new Map(heads.map(({ branch, id, place }) => [`${branch} ${place}`, id]))
@@ -547,11 +575,11 @@ const remove = Effect.fnUntraced(
       return yield* new ThreadConflict({ thread, branch, expected: undefined, found })
     }
     for (const { branch, place } of heads) {
-      yield* connection.execute(texts.removeHead, [row.key, toColumn(place), branch], undefined)
+      yield* connection.execute(texts.removeHead, [row.key, digestOf(place), branch], undefined)
     }
     for (const [namespace, own] of Map.groupBy(checkpoints, (one) => one.namespace)) {
       for (const batch of batchesOf(own)) {
-        const params = [row.key, toColumn(namespace), ...batch.map(({ id }) => toBytes(id))]
+        const params = [row.key, digestOf(namespace), ...batch.map(({ id }) => toBytes(id))]
         yield* connection.execute(texts.removeTasks.get(batch.length)!, params, undefined)
         yield* connection.execute(texts.removeCheckpoints.get(batch.length)!, params, undefined)
       }
@@ -561,7 +589,7 @@ const remove = Effect.fnUntraced(
 )
 
 const deleteThread = Effect.fnUntraced(function*(connection: Connection, texts: Texts, thread: string) {
-  const row = yield* threadIn(connection, texts.lockedThread, thread)
+  const row = yield* lockedThread(connection, texts, thread)
   if (row === undefined) return
   for (const text of texts.deletes) yield* connection.execute(text, [row.key], undefined)
   yield* connection.execute(texts.deleteThread, [row.key], undefined)
@@ -575,8 +603,8 @@ const head = (
   branch: number | undefined
 ): Effect.Effect<Option.Option<HeadRow>, SqlError> => {
   const rows = branch === undefined
-    ? execute<HeadColumns>(connection, texts.newestHead, [toColumn(place), toColumn(thread)])
-    : execute<HeadColumns>(connection, texts.branchHead, [toColumn(place), branch, toColumn(thread)])
+    ? execute<HeadColumns>(connection, texts.newestHead, [toColumn(thread), digestOf(place)])
+    : execute<HeadColumns>(connection, texts.branchHead, [toColumn(thread), digestOf(place), branch])
   return Effect.map(rows, (rows) => rows.length === 0 ? Option.none() : Option.some(toHead(rows[0]!)))
 }
 
@@ -589,7 +617,7 @@ const get = (
 ): Effect.Effect<Option.Option<Saved>, SqlError> =>
   Effect.map(
     // Values, not records: a long chain is read in less time.
-    connection.executeValues(texts.saved, [toColumn(namespace), toColumn(thread), toBytes(id)]),
+    connection.executeValues(texts.saved, [digestOf(namespace), toColumn(thread), toBytes(id)]),
     (rows) => toSaved(id, rows as unknown as ReadonlyArray<SavedColumns>)
   )
 
@@ -601,7 +629,7 @@ const list = (
   { before, limit }: ListOptions
 ): Effect.Effect<ReadonlyArray<CheckpointRow>, SqlError> => {
   const isLimited = limit !== undefined && Number.isFinite(limit)
-  const where = [toColumn(namespace), toColumn(thread)]
+  const where = [digestOf(namespace), toColumn(thread)]
   const params: Array<unknown> = [...where]
   if (before !== undefined) params.push(...where, toBytes(before))
   if (isLimited) params.push(Math.max(0, Math.trunc(limit)))
@@ -662,7 +690,8 @@ export const make: Effect.Effect<CheckpointerShape, CheckpointError, SqlClient> 
   const sql = (yield* SqlClient).withoutTransforms()
   const dialect = yield* dialectFor(sql)
   yield* guard(prepareSchema(sql, dialect), "prepare the tables", "")
-  const db: Database = { sql, texts: textsOf(dialect) }
+  const begin = yield* guard(beginningOf(sql, dialect), "ask for the isolation of transactions", "")
+  const db: Database = { sql, texts: textsOf(dialect), begin }
   return Checkpointer.of({
     head: (thread, place, branch) =>
       guard(read(db, (connection, texts) => head(connection, texts, thread, place, branch)), "read the head", thread),
