@@ -954,3 +954,88 @@ behaves("keys of calls may be long, and calls stand inside each other", () =>
     assert.strictEqual(yield* deep.thread("t").resume(Ask.reply("yes")), 2)
     assert.isUndefined((yield* deep.thread("t").verify).divergence)
   }))
+
+/** A task that fails the first times. */
+const unreliable = (failures: number) => {
+  let tries = 0
+  const task = Task.make("unreliable", {
+    input: Schema.Int,
+    output: Schema.Int,
+    run: (n) => Effect.suspend(() => tries++ < failures ? Effect.fail(new Down()) : Effect.succeed(n))
+  })
+  return { task, tries: () => tries }
+}
+
+behaves(
+  "a call that is made again stands where it stood, and those that follow are found",
+  () =>
+    Effect.gen(function*() {
+      const { task, tries } = unreliable(2)
+      const { calls, double } = doubling()
+      const flow = Entrypoint.make("flow", {
+        input: Schema.Int,
+        output: ints,
+        run: Effect.fnUntraced(function*(n) {
+          const one = yield* Effect.retry(task(n), { times: 3 })
+          const two = yield* double(one)
+          yield* Ask.ask("?")
+          return [one, two]
+        })
+      })
+      const thread = flow.thread("t")
+      assert.deepStrictEqual(payloads(yield* paused(thread.invoke(1))), ["?"])
+      assert.deepStrictEqual(yield* thread.resume(Ask.reply("go")), [1, 2])
+      assert.deepStrictEqual([tries(), calls], [3, [1]])
+    })
+)
+
+behaves(
+  "what is called instead of a call that has failed takes no place of those that follow otherwise",
+  () =>
+    Effect.gen(function*() {
+      // Down in the first run and in the second, and up in the third.
+      const { task } = unreliable(2)
+      const { calls, double } = doubling()
+      const instead = Task.make("instead", { input: Schema.Int, output: Schema.Int, run: (n) => n * 100 })
+      const flow = Entrypoint.make("flow", {
+        input: Schema.Int,
+        output: ints,
+        run: Effect.fnUntraced(function*(n) {
+          const one = yield* Effect.catch(task(n), () => instead(n))
+          const two = yield* double(one)
+          yield* Ask.ask("first?")
+          yield* Ask.ask("second?")
+          return [one, two]
+        })
+      })
+      const thread = flow.thread("t")
+      assert.deepStrictEqual(payloads(yield* paused(thread.invoke(1))), ["first?"])
+      assert.deepStrictEqual(payloads(yield* paused(thread.resume(Ask.reply("go")))), ["second?"])
+      assert.deepStrictEqual(calls, [100])
+      assert.deepStrictEqual(yield* thread.resume(Ask.reply("go")), [1, 2])
+      assert.deepStrictEqual(calls, [100, 1])
+    })
+)
+
+behaves("several at once that have failed are made again where they stood", () =>
+  Effect.gen(function*() {
+    const { task, tries } = unreliable(1)
+    const { calls, double } = doubling()
+    const flow = Entrypoint.make("flow", {
+      input: Schema.Int,
+      output: ints,
+      run: Effect.fnUntraced(function*(n) {
+        const [one, two] = yield* Effect.retry(
+          Task.all([double(n), Effect.flatMap(double(n + 1), (m) => task(m))], { concurrency: 1 }),
+          { times: 1 }
+        )
+        const three = yield* double(7)
+        yield* Ask.ask("?")
+        return [one, two, three]
+      })
+    })
+    const thread = flow.thread("t")
+    assert.deepStrictEqual(payloads(yield* paused(thread.invoke(1))), ["?"])
+    assert.deepStrictEqual(yield* thread.resume(Ask.reply("go")), [2, 4, 14])
+    assert.deepStrictEqual([tries(), calls], [2, [1, 2, 7]])
+  }))
