@@ -2,9 +2,12 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, type Scope } from "effect"
 import { SqlClient } from "effect/sql/SqlClient"
+import { spawnSync } from "node:child_process"
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
+import type { Writable } from "node:stream"
+import { setTimeout } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
 import { inject } from "vitest"
 import { layerClient } from "../Postgres.ts"
@@ -222,6 +225,49 @@ describe("run", () => {
       ])
       assert.strictEqual(polluted.code, 2)
       assert.include(polluted.errors, "__proto__")
+    }))
+  live("waits for what comes on stdin, however slowly it comes", (here) =>
+    Effect.gen(function*() {
+      const text = `{"total":1,"visited":["aé€😀"]}`
+      const late = async (stdin: Writable) => {
+        await setTimeout(1_000)
+        stdin.write(text)
+      }
+      const open = async (stdin: Writable) => {
+        stdin.write(text)
+        await setTimeout(1_500)
+      }
+      // Each byte for itself, once the command reads: no character comes whole.
+      const cut = async (stdin: Writable) => {
+        await setTimeout(1_500)
+        for (const byte of Buffer.from(text)) {
+          stdin.write(Buffer.of(byte))
+          await setTimeout(10)
+        }
+      }
+      for (const input of [late, open, cut]) {
+        const [result] = yield* here.documents(0, ["run", "graphs.ts#demo", "--input", "-", "--quiet"], { input })
+        assert.deepStrictEqual(result!["output"], { total: 3, visited: ["aé€😀", "double", "increment"] }, input.name)
+      }
+      yield* here.run(["run", ...onThread("demo", "t"), ...input])
+      yield* here.documents(0, ["update", ...onThread("demo", "t"), "--as-node", "double", "--values", "-"], {
+        input: late
+      })
+      const [state] = yield* here.documents(0, ["state", ...onThread("demo", "t")])
+      assert.deepInclude(state!["values"] as object, { total: 1 })
+    }))
+  live("says in one line that nothing has come on stdin", (here) =>
+    Effect.gen(function*() {
+      for (const input of ["", " \n"]) {
+        const line = yield* here.refused(2, ["run", "graphs.ts#demo", "--input", "-"], { input })
+        assert.strictEqual(line, "--input: stdin is empty")
+      }
+      const { status, stderr } = spawnSync("sh", ["-c", "superstep run graphs.ts#demo --input - <&-"], {
+        cwd: here.cwd,
+        env: project.env,
+        encoding: "utf8"
+      })
+      assert.deepStrictEqual([status, stderr], [2, "superstep: --input: stdin is empty\n"])
     }))
   live(
     "streams events of the modes that are asked for, and nothing else comes to stdout",
