@@ -358,7 +358,7 @@ export interface Written {
 }
 
 /**
- * An event as JSON: values, updates and inputs as the channels of their graph store them, anything else as `JSON.stringify` writes it. Fails with `InvalidArgument`
+ * An event as JSON: values, results, updates and inputs as the channels of their graph store them, anything else as `JSON.stringify` writes it. Fails with `InvalidArgument`
  * where it cannot. Of an event that is not the one that the stream gave, a graph that a node called is not known: its values are written like anything else.
  *
  * @category encoding

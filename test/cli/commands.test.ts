@@ -467,6 +467,49 @@ describe("a run whose thread was moved on by another", () => {
     }))
 })
 
+describe("a run whose thread is moved on right after its end", () => {
+  live("has its own result, and runs nothing of the other", (here) =>
+    Effect.gen(function*() {
+      const visited = ["double", "increment"]
+      const runs: ReadonlyArray<[string, layer: string, input: string, output: unknown, moved: Document]> = [
+        ["demo", "movedDemo", `{"total":10}`, { total: 21, visited }, { next: ["increment"], source: "update" }],
+        ["count", "movedCount", "3", 4, { next: [], source: "update" }],
+        ["grow", "movedGrow", `"a"`, "aaaa", { next: ["double"], source: "input" }]
+      ]
+      for (const [graph, layer, value, output, moved] of runs) {
+        const own = ["--input", value, "--layer", layer, "--quiet"]
+        const documents = yield* here.documents(0, ["run", ...onThread(graph, graph), ...own])
+        assert.deepStrictEqual(documents, [{ type: "result", thread: graph, output }])
+        const [state] = yield* here.documents(0, ["state", ...onThread(graph, graph)])
+        assert.deepInclude(state!, moved)
+        assert.deepStrictEqual(yield* here.documents(0, ["run", `graphs.ts#${graph}`, ...own]), [
+          { type: "result", thread: null, output }
+        ])
+      }
+    }))
+})
+
+describe("a finished thread", () => {
+  live("gives its result, and runs nothing", (here) =>
+    Effect.gen(function*() {
+      const runs: ReadonlyArray<[string, input: string, output: unknown]> = [
+        ["demo", `{"total":10}`, { total: 21, visited: ["double", "increment"] }],
+        ["count", "3", 4],
+        ["grow", `"a"`, "aaaa"]
+      ]
+      for (const [graph, value, output] of runs) {
+        const thread = onThread(graph, graph)
+        yield* here.run(["run", ...thread, "--input", value])
+        const before = yield* ids(here, graph, graph)
+        const { code, errors, out } = yield* here.run(["resume", ...thread, "--stream", "tasks,updates"])
+        assert.deepStrictEqual([code, errors, JSON.parse(out)], [0, "", output])
+        const documents = yield* here.documents(0, ["resume", ...thread, "--checkpoint", before[0]!])
+        assert.deepStrictEqual(documents, [{ type: "result", thread: graph, output }])
+        assert.deepStrictEqual(yield* ids(here, graph, graph), before)
+      }
+    }))
+})
+
 describe("threads", () => {
   live("are read, updated, branched, verified and pruned", (here) =>
     Effect.gen(function*() {

@@ -16,7 +16,6 @@ type Program = CalledGraph["~program"]
 /** One thread, with its types erased. */
 export interface Handle extends Part {
   readonly stream: (input: unknown, options: object) => Stream.Stream<Event.Any, unknown, Checkpointer>
-  readonly continue: () => Effect.Effect<unknown, unknown, Checkpointer>
   readonly fork: (checkpoint?: string) => Effect.Effect<string, ForkError, Checkpointer>
   readonly prune: (keep: PruneOptions) => Effect.Effect<number, ForkError, Checkpointer>
   readonly verify: Effect.Effect<Verification, HistoryError, Checkpointer>

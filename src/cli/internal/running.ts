@@ -96,13 +96,17 @@ const stopped = (settings: Settings, error: unknown): unknown => {
   return new Refusal({ code: codes.paused, message: `${error.message}${next}` })
 }
 
+const unfinished = new Error("the run has ended, and brought no result")
+
 /** One run, from an input to where it stands then. */
 const attempt = Effect.fnUntraced(function*(machine: Machine, settings: Settings, input: unknown, options: object) {
   const handle = machine.thread(settings.thread ?? passing)
   const progress = Progress.make(settings.isQuiet)
-  const modes: ReadonlyArray<Event.Mode> = [...new Set([...settings.modes, "tasks" as const])]
+  const modes: ReadonlyArray<Event.Mode> = [...new Set([...settings.modes, "tasks" as const, "lifecycle" as const])]
+  let output: { readonly output: unknown } | undefined
   const seen = Effect.fnUntraced(function*(event: Event.Any) {
     yield* progress.seen(event)
+    if (event.mode === "lifecycle" && event.type === "completed") output = event
     if (event.mode === "paused" || !settings.modes.includes(event.mode)) return
     const document = documentOf(machine, event)
     yield* progress.end
@@ -111,9 +115,9 @@ const attempt = Effect.fnUntraced(function*(machine: Machine, settings: Settings
   const events = handle.stream(input, { ...options, modes, ...(settings.isDeep ? { subgraphs: true } : {}) })
   const stood = Stream.runForEach(events, seen).pipe(
     Effect.ensuring(progress.end),
-    // A finished thread gives its result, and runs nothing.
-    Effect.andThen(handle.continue()),
-    Effect.map((output): Stood => ({ _tag: "Done", output }))
+    // It is that of this run, wherever others have brought the thread meanwhile.
+    Effect.andThen(Effect.suspend(() => output === undefined ? Effect.die(unfinished) : Effect.succeed(output))),
+    Effect.map(({ output }): Stood => ({ _tag: "Done", output }))
   )
   return yield* Effect.catch(stood, (error) =>
     error instanceof GraphInterrupt

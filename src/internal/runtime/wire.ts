@@ -60,6 +60,11 @@ const valuesJson = (program: Program | undefined, values: unknown): Json => {
   return result === undefined ? recordJson(program, values, valueJson) : valueJson(result, values)
 }
 
+const outputJson = (program: Program | undefined, output: unknown): Json =>
+  program?.output._tag === "Value"
+    ? valueJson(program.channels[program.output.channel]!, output)
+    : recordJson(program, output, valueJson)
+
 const updateJson = (program: Program | undefined, update: unknown): Json => {
   const result = program === undefined ? undefined : resultOf(program)
   if (result !== undefined) return update === undefined ? plain(update) : writeJson(result, update)
@@ -90,6 +95,8 @@ const parts = (program: Program | undefined, event: Event.Any): Readonly<Record<
       return event.type === "ended"
         ? { result: updateJson(program, event.result) }
         : { input: inputJson(program, event) }
+    case "lifecycle":
+      return event.type === "completed" ? { output: outputJson(program, event.output) } : {}
     case "debug":
       return { payload: eventIn(program, event.payload) }
     default:
