@@ -363,6 +363,40 @@ it.effect("events are written as their channels store them", () =>
     assert.deepInclude(yield* Effect.flip(odd), { _tag: "InvalidArgument", argument: "event" })
   }))
 
+it.effect("what has no form as JSON fails its event, or something else stands in its place", () =>
+  Effect.gen(function*() {
+    class Open extends State.make({ at: Schema.Date, client: Channel.untracked<object>() }) {}
+    const app = StateGraph.make(
+      "app",
+      StateGraph.nodes(Open, { go: () => Effect.as(Running.emit({ n: 1n }), { client: { n: 1n } }) }),
+      { start: "go" }
+    )
+    const all = app.stream({ at: new Date(0) }, { modes: ["custom", "updates", "values", "tasks", "lifecycle"] })
+    const failed = yield* Effect.flip(collect(Stream.mapEffect(all, Journal.toJson(app))))
+    assert.deepInclude(failed, { _tag: "InvalidArgument", argument: "event" })
+    const shown = (yield* collect(
+      Stream.mapEffect(all, Journal.toJson(app, { otherwise: (value) => `a ${typeof value}` }))
+    )) as unknown as ReadonlyArray<Shown & { readonly data?: unknown; readonly output?: unknown }>
+    const at = "1970-01-01T00:00:00.000Z"
+    assert.deepStrictEqual(shown.flatMap(({ data }) => data ?? []), ["a object"])
+    assert.deepStrictEqual(shown.flatMap(({ update }) => update ?? []), [{ client: "a object" }])
+    assert.deepStrictEqual(shown.flatMap(({ result }) => result ?? []), [{ client: "a object" }])
+    assert.deepStrictEqual(shown.at(-1)?.output, { at, client: "a object" })
+    assert.deepStrictEqual(shown.findLast(({ mode }) => mode === "values")?.values, { at, client: "a object" })
+    const journal = yield* Journal.make(all)
+    const otherwise = () => null
+    const lines = yield* collect(journal.read().pipe(Journal.toNdjson(app, { otherwise })))
+    const sse = yield* Stream.mkString(journal.read().pipe(Journal.toSse(app, { otherwise })))
+    for (const text of [lines.join(""), sse]) assert.include(text, `"output":{"at":"${at}","client":null}`)
+    const throwing = () => {
+      throw new Error("no")
+    }
+    for (const wrong of [{ otherwise: throwing }, { otherwise: 5 }]) {
+      const error = yield* Effect.flip(collect(Stream.mapEffect(all, Journal.toJson(app, wrong as never))))
+      assert.strictEqual((error as { readonly _tag: string })._tag, "InvalidArgument")
+    }
+  }).pipe(Effect.scoped))
+
 it.effect("server-sent events read back: the cursor as the id, the mode as the name, whatever texts hold", () =>
   Effect.gen(function*() {
     const odd = "a\n\nb\r\ndata: x\u2028é\0"

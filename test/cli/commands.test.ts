@@ -1,6 +1,6 @@
 /** The commands, as processes of the program that was built. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, type Scope } from "effect"
+import { Deferred, Duration, Effect, Fiber, Option, type Scope, Stream } from "effect"
 import { SqlClient } from "effect/sql/SqlClient"
 import { spawnSync } from "node:child_process"
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
@@ -9,9 +9,11 @@ import { DatabaseSync } from "node:sqlite"
 import type { Writable } from "node:stream"
 import { setTimeout } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
+import { Checkpointer, Journal } from "superstep"
 import { inject } from "vitest"
 import { layerClient } from "../Postgres.ts"
 import { allPeers, folderIn, makeProject, type Options, type Project, run } from "./Commands.ts"
+import { timed } from "./graphs.ts"
 
 let project: Project
 
@@ -301,6 +303,47 @@ describe("run", () => {
         assert.include(errors, "noise of a node\nmore noise\n")
       })
   )
+  live("shows events as a journal writes them, those of graphs inside too", (here) =>
+    Effect.gen(function*() {
+      const modes = ["values", "updates", "tasks", "checkpoints", "debug", "lifecycle"] as const
+      // What differs from run to run.
+      const own = (event: Document): Document => ({ ...event, run: "", timestampMillis: 0 })
+      const seconds = (count: number) => ({ _tag: "Millis", value: count * 1_000 })
+      const start = { left: Duration.seconds(3), note: Option.none<string>() }
+      const expected = yield* timed.thread("t").stream(start, { modes, subgraphs: true }).pipe(
+        Stream.mapEffect(Journal.toJson(timed)),
+        Stream.map((json) => {
+          const { type: kind, ...rest } = json as Document
+          return own({ type: "event", ...(kind === undefined ? {} : { kind }), ...rest })
+        }),
+        Stream.runCollect,
+        Effect.provide(Checkpointer.layerMemory)
+      )
+      const given = ["--input", JSON.stringify({ left: seconds(3), note: { _tag: "None" } }), "--quiet"]
+      const documents = yield* here.documents(
+        0,
+        ["run", ...onThread("timed", "t"), ...given, "--stream", modes.join(), "--subgraphs"]
+      )
+      assert.deepStrictEqual(documents.slice(0, -1).map(own), [...expected])
+      const inside = documents.filter(({ mode, node }) => mode === "updates" && node === "wait")
+      assert.deepStrictEqual(inside.map(({ path, update }) => [(path as ReadonlyArray<string>)[0], update]), [
+        ["timer", { left: seconds(2), note: { _tag: "Some", value: "waited" } }],
+        ["calls~0", { left: seconds(1), note: { _tag: "Some", value: "waited" } }]
+      ])
+      const output = { left: seconds(1), note: { _tag: "Some", value: "waited" }, ends: ["1970-01-01T00:00:00.000Z"] }
+      const [state] = yield* here.documents(0, ["state", ...onThread("timed", "t")])
+      assert.deepStrictEqual([documents.at(-1)!["output"], state!["values"]], [output, output])
+    }))
+  live("shows by its text what has no form as JSON, and nothing else so", (here) =>
+    Effect.gen(function*() {
+      const [event, result] = yield* here.documents(
+        0,
+        ["run", "graphs.ts#open", "--input", `{"left":{"_tag":"Millis","value":1}}`, "--quiet", "--stream", "updates"]
+      )
+      const update = { left: { _tag: "Millis", value: 1_000 }, socket: { size: "1", own: [["a", 1]] } }
+      assert.deepStrictEqual(event!["update"], update)
+      assert.deepStrictEqual(result!["output"], update)
+    }))
   live("fails in one line, with the code of what has failed", (here) =>
     Effect.gen(function*() {
       const failed = (graph: string, ...more: ReadonlyArray<string>) =>

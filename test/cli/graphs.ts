@@ -1,5 +1,5 @@
 /** What the command line is tried on. It is copied into a project in which the built package is installed. */
-import { Context, Effect, Layer, Redacted, Schema } from "effect"
+import { Context, Duration, Effect, Layer, Option, Redacted, Schema } from "effect"
 import { existsSync } from "node:fs"
 import { Channel, Checkpointer, END, Entrypoint, Interrupt, Pregel, Running, State, StateGraph, Task } from "superstep"
 import * as EncryptedCheckpointer from "superstep/crypto/EncryptedCheckpointer"
@@ -78,6 +78,42 @@ export const dated = StateGraph.make(
   "dated",
   StateGraph.nodes(Dated, { next: ({ at, sum }) => ({ at: new Date(at.getTime() + 1000), sum: sum + 1n }) }),
   { start: "next" }
+)
+
+class Timed extends State.make({
+  left: Schema.Duration,
+  note: Schema.Option(Schema.String),
+  ends: Channel.append(Schema.Date)
+}) {}
+
+const timer = StateGraph.make(
+  "timer",
+  StateGraph.nodes(Timed, {
+    wait: ({ left }) => ({ left: Duration.subtract(left, Duration.seconds(1)), note: Option.some("waited") }),
+    end: () => ({ ends: Channel.overwrite([new Date(0)]) })
+  }),
+  { start: "wait", edges: { wait: "end" } }
+)
+
+/** A graph inside another: as a node, and called in one. */
+export const timed = StateGraph.make(
+  "timed",
+  StateGraph.nodes(Timed, {
+    timer,
+    calls: (state) => Effect.map(timer.call(state), ({ left }) => ({ left }))
+  }),
+  { start: "timer", edges: { timer: "calls" } }
+)
+
+/** It holds what has no form as JSON. */
+class Open extends State.make({ left: Schema.Duration, socket: Channel.untracked<object>() }) {}
+
+export const open = StateGraph.make(
+  "open",
+  StateGraph.nodes(Open, {
+    go: () => ({ left: Duration.seconds(1), socket: { size: 1n, own: new Map([["a", 1]]) } })
+  }),
+  { start: "go" }
 )
 
 const add = Task.make("add", { input: Schema.Int, output: Schema.Int, run: (n) => Effect.succeed(n + 1) })
