@@ -367,7 +367,9 @@ export class Attempt implements RunningShape {
     })
     return Effect.map(noted, (exit) => {
       if (exit._tag === "Stopped") this.stopped ??= exit.error
-      if (exit._tag === "Done" || exit._tag === "Parent") {
+      // What a function has come to is its result: nothing goes on from where it stood, unless it is kept.
+      const isFound = call.program.kind !== "function" || call.persistence === "thread"
+      if (isFound && (exit._tag === "Done" || exit._tag === "Parent")) {
         for (const [namespace, id] of exit.head) this.graphs.set(namespace, id)
       }
       return exit

@@ -26,6 +26,10 @@ export interface Dialect {
   readonly smallTable: string
   /** Ends a SELECT whose row no other transaction may lock before this one ends. */
   readonly rowLock: string
+  /** Tells whether a transaction sees what others have committed since it began: what it reads under a lock is what stands. */
+  readonly seesCommitted: string
+  /** Asks for the isolation that transactions have unless they are told, and begins one that sees what others commit. */
+  readonly isolation: { readonly ask: string; readonly begin: string } | undefined
   /** Makes other processes that prepare the schema wait until the transaction ends. */
   readonly schemaLock: string | undefined
   /** Tells, as `found`, whether the table named by the parameter exists. */
@@ -48,6 +52,9 @@ const sqlite: Dialect = {
   smallTable: " STRICT, WITHOUT ROWID",
   // BEGIN IMMEDIATE has the only write lock there is.
   rowLock: "",
+  // Nobody else commits while a transaction has the lock.
+  seesCommitted: "1",
+  isolation: undefined,
   schemaLock: undefined,
   hasTable: "SELECT count(*) AS found FROM sqlite_master WHERE type = 'table' AND name = ?",
   text: (sql) => sql
@@ -69,6 +76,11 @@ const pg: Dialect = {
   smallTable: "",
   // Lets rows that refer to the locked one be inserted.
   rowLock: " FOR NO KEY UPDATE",
+  seesCommitted: "current_setting('transaction_isolation') = 'read committed'",
+  isolation: {
+    ask: "SELECT current_setting('default_transaction_isolation') = 'read committed' AS is_wanted",
+    begin: "SET TRANSACTION ISOLATION LEVEL READ COMMITTED"
+  },
   schemaLock: `SELECT pg_advisory_xact_lock(${advisoryLock})`,
   hasTable:
     "SELECT count(*) AS found FROM information_schema.tables WHERE table_schema = current_schema() AND table_name = ?",
