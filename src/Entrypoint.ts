@@ -88,7 +88,7 @@ type Streamed<Name extends string, In, Out, Saved, M extends Event.Mode> =
     readonly tasks: Event.TaskStarted<Event.Root> | Event.TaskEnded<Event.Root>
     readonly checkpoints: Event.Checkpoints<Shown<In, Out, Saved>, Event.Root>
     readonly debug: Event.Debug<Shown<In, Out, Saved>, Event.Root>
-    readonly lifecycle: Event.Lifecycle
+    readonly lifecycle: Event.Lifecycle | Event.Completed<Out>
   }[M]
   | Event.OfInside<M>
 

@@ -176,20 +176,36 @@ export interface Debug<out V, out Path extends ReadonlyArray<string> = ReadonlyA
 }
 
 /**
- * The run began, or ended for now: with its result, a failure, a question, at a breakpoint, or as it was asked to.
+ * The run began, or ended for now without a result: by a failure, a question, at a breakpoint, or as it was asked to.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Lifecycle extends Origin<Root> {
   readonly mode: "lifecycle"
-  readonly type: "started" | "resumed" | "completed" | "failed" | "paused" | "stopped" | "drained"
+  readonly type: "started" | "resumed" | "failed" | "paused" | "stopped" | "drained"
   /** Names the run: random. */
   readonly run: string
   /** What its caller says of the run. */
   readonly metadata: Readonly<Record<string, Schema.Json>>
   /** Of a failure: its text. Of a run that was drained: why. */
   readonly reason: string | undefined
+}
+
+/**
+ * The run ended with its result. A thread that has nothing left to run shows this alone: nothing began.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Completed<out V> extends Origin<Root> {
+  readonly mode: "lifecycle"
+  readonly type: "completed"
+  readonly run: string
+  readonly metadata: Readonly<Record<string, Schema.Json>>
+  readonly reason: undefined
+  /** What `invoke` would have given. */
+  readonly output: V
 }
 
 /**
@@ -218,6 +234,7 @@ export type Any =
   | Checkpoints<unknown>
   | Debug<unknown>
   | Lifecycle
+  | Completed<unknown>
   | Paused
 
 // oxlint-disable typescript/no-explicit-any
@@ -278,7 +295,7 @@ export type Of<S extends State.Any, O, M extends Mode> = {
   readonly tasks: TaskStarted<Root> | TaskEnded<Root>
   readonly checkpoints: Checkpoints<State.Type<S>, Root>
   readonly debug: Debug<State.Type<S>, Root>
-  readonly lifecycle: Lifecycle
+  readonly lifecycle: Lifecycle | Completed<State.Output<S>>
 }[M]
 
 type Unknown = Readonly<Record<string, unknown>>

@@ -17,7 +17,7 @@ import type { Snapshot } from "./Checkpoint.ts"
 import type * as Event from "./Event.ts"
 import { InvalidArgument, UnknownCheckpoint } from "./GraphError.ts"
 import type { Program } from "./internal/engine/program.ts"
-import { journalOptions, readOptions, storedOptions, telling, told } from "./internal/runtime/options.ts"
+import { journalOptions, readOptions, storedOptions, telling, told, writeOptions } from "./internal/runtime/options.ts"
 import type { Erased } from "./internal/runtime/task.ts"
 import { eventJson } from "./internal/runtime/wire.ts"
 
@@ -358,8 +358,19 @@ export interface Written {
 }
 
 /**
- * An event as JSON: values, updates and inputs as the channels of their graph store them, anything else as `JSON.stringify` writes it. Fails with `InvalidArgument`
- * where it cannot. Of an event that is not the one that the stream gave, a graph that a node called is not known: its values are written like anything else.
+ * How events are written.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface WriteOptions {
+  /** What stands in the place of a value that has no form as JSON, such as a client in an untracked channel. Without it, the event fails. */
+  readonly otherwise?: (value: unknown) => Schema.Json
+}
+
+/**
+ * An event as JSON: values, results, updates and inputs as the channels of their graph store them, anything else as `JSON.stringify` writes it. Fails with `InvalidArgument`
+ * where it cannot, unless `otherwise` says what to write. Of an event that is not the one that the stream gave, a graph that a node called is not known: its values are written like anything else.
  *
  * @category encoding
  * @since 0.1.0
@@ -382,11 +393,13 @@ export interface Written {
  * // => { mode: "updates", path: [], step: 1, node: "wait", update: { at: "1970-01-02T00:00:00.000Z" }, cached: false }
  * ```
  */
-export const toJson = (graph: Written) => (event: Event.Any): Effect.Effect<Schema.Json, InvalidArgument> =>
-  Effect.mapError(
-    Effect.fromResult(eventJson(graph["~program"], event)),
-    (detail) => new InvalidArgument({ argument: "event", detail })
-  )
+export const toJson =
+  (graph: Written, options?: WriteOptions) => (event: Event.Any): Effect.Effect<Schema.Json, InvalidArgument> =>
+    telling(() => told(writeOptions, options), ({ otherwise }) =>
+      Effect.mapError(
+        Effect.fromResult(eventJson(graph["~program"], event, otherwise)),
+        (detail) => new InvalidArgument({ argument: "event", detail })
+      )) as Effect.Effect<Schema.Json, InvalidArgument>
 
 /**
  * Entries as server-sent events: the cursor is the id, the mode is the name, so that what a browser sends as `Last-Event-ID` is where it goes on.
@@ -411,13 +424,13 @@ export const toJson = (graph: Written) => (event: Event.Any): Effect.Effect<Sche
  * ```
  */
 export const toSse =
-  (graph: Written) =>
+  (graph: Written, options?: WriteOptions) =>
   <A extends Event.Any, E, R>(entries: Stream.Stream<Entry<A>, E, R>): Stream.Stream<string, E | InvalidArgument, R> =>
     Stream.mapEffect(
       entries,
       ({ cursor, event }) =>
         Effect.map(
-          toJson(graph)(event),
+          toJson(graph, options)(event),
           (json) =>
             Sse.encoder.write({ _tag: "Event", id: String(cursor), event: event.mode, data: JSON.stringify(json) })
         )
@@ -448,11 +461,12 @@ export const toSse =
  * ```
  */
 export const toNdjson =
-  (graph: Written) =>
+  (graph: Written, options?: WriteOptions) =>
   <A extends Event.Any, E, R>(entries: Stream.Stream<Entry<A>, E, R>): Stream.Stream<string, E | InvalidArgument, R> =>
     Stream.mapEffect(
       entries,
-      ({ cursor, event }) => Effect.map(toJson(graph)(event), (json) => `${JSON.stringify({ cursor, event: json })}\n`)
+      ({ cursor, event }) =>
+        Effect.map(toJson(graph, options)(event), (json) => `${JSON.stringify({ cursor, event: json })}\n`)
     )
 
 // ---------------------------------------------------------------------------

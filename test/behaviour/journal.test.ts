@@ -11,6 +11,7 @@ import {
   Interrupt,
   Journal,
   Node,
+  Pregel,
   Running,
   Send,
   State,
@@ -268,6 +269,37 @@ behaves("a run says how it begins and how it ends, in every way", () =>
     assert.deepStrictEqual([lifeOf(refused.events), refused.end], [[], "UnknownCheckpoint"])
   }))
 
+behaves("a run that has ended brings its result, and a finished thread brings it again", () =>
+  Effect.gen(function*() {
+    const lifecycle = { modes: ["lifecycle"] as const }
+    const ends = (all: ReadonlyArray<Event.Any>) =>
+      all.flatMap((event) => event.mode === "lifecycle" ? [event.type === "completed" ? event.output : event.type] : [])
+    const add = Task.make("add", { input: Schema.Int, output: Schema.Int, run: (n) => n + 1 })
+    const count = Entrypoint.make("count", { input: Schema.Int, output: Schema.Int, run: (n) => add(n) })
+    const grow = Pregel.make("grow", {
+      channels: { value: Channel.lastValue(Schema.String), other: Channel.lastValue(Schema.String) },
+      nodes: { double: Pregel.node({ subscribe: "value", run: (text: string) => text + text, write: "other" }) },
+      input: "value",
+      output: "other"
+    })
+    const log = { log: ["one", "deep", "other"] }
+    const begun = "started"
+    assert.deepStrictEqual(ends(yield* collect(shows().thread("s").stream({}, lifecycle))), [begun, log])
+    assert.deepStrictEqual(ends(yield* collect(count.thread("c").stream(1, lifecycle))), [begun, 2])
+    assert.deepStrictEqual(ends(yield* collect(grow.thread("g").stream("a", lifecycle))), [begun, "aa"])
+    assert.deepStrictEqual(ends(yield* collect(shows().stream({}, lifecycle))), [begun, log])
+    assert.deepStrictEqual(ends(yield* collect(count.stream(1, lifecycle))), [begun, 2])
+    assert.deepStrictEqual(ends(yield* collect(grow.stream("a", lifecycle))), [begun, "aa"])
+
+    const again = { ...lifecycle, metadata: { user: "ada" } }
+    const finished = yield* collect(shows().thread("s").stream(Command.continue, again))
+    assert.deepStrictEqual(ends(finished), [log])
+    assert.deepInclude(finished[0], { path: [], metadata: { user: "ada" } })
+    assert.deepStrictEqual(ends(yield* collect(count.thread("c").stream(Command.continue, again))), [2])
+    assert.deepStrictEqual(ends(yield* collect(grow.thread("g").stream(Command.start("b"), again))), ["aa"])
+    assert.lengthOf(yield* shows().thread("s").history(), 4)
+  }))
+
 it.effect("a run that takes too long has failed, and says so", () =>
   Effect.gen(function*() {
     const slow = StateGraph.make("slow", StateGraph.nodes(Log, { wait: () => Effect.never }), { start: "wait" })
@@ -308,11 +340,62 @@ it.effect("events are written as their channels store them", () =>
       { history: { overwrite: ["1970-01-01T00:00:00.000Z"] } }
     ])
     assert.deepStrictEqual(JSON.parse(JSON.stringify(json)), json)
+    const ends = yield* collect(
+      due.stream({ at: new Date(0) }, { modes: ["lifecycle"] }).pipe(Stream.mapEffect(Journal.toJson(due)))
+    )
+    assert.deepStrictEqual((ends.at(-1) as { readonly output: unknown }).output, {
+      at: "1970-01-01T00:00:01.000Z",
+      history: ["1970-01-01T00:00:00.000Z"]
+    })
+    const pass = Pregel.make("pass", {
+      channels: { at: Channel.lastValue(Schema.ReadonlyMap(Schema.String, Schema.BigInt)) },
+      nodes: { never: Pregel.node({ subscribe: "at", run: () => undefined, write: "at" }) },
+      input: "at",
+      output: "at"
+    })
+    const passed = yield* collect(
+      pass.stream(new Map([["a", 1n]]), { modes: ["lifecycle"] }).pipe(Stream.mapEffect(Journal.toJson(pass)))
+    )
+    assert.deepStrictEqual((passed.at(-1) as { readonly output: unknown }).output, [["a", "1"]])
     const cyclic: Record<string, unknown> = {}
     cyclic["own"] = cyclic
     const odd = Journal.toJson(due)({ mode: "custom", path: [], step: 1, node: "n", data: cyclic })
     assert.deepInclude(yield* Effect.flip(odd), { _tag: "InvalidArgument", argument: "event" })
   }))
+
+it.effect("what has no form as JSON fails its event, or something else stands in its place", () =>
+  Effect.gen(function*() {
+    class Open extends State.make({ at: Schema.Date, client: Channel.untracked<object>() }) {}
+    const app = StateGraph.make(
+      "app",
+      StateGraph.nodes(Open, { go: () => Effect.as(Running.emit({ n: 1n }), { client: { n: 1n } }) }),
+      { start: "go" }
+    )
+    const all = app.stream({ at: new Date(0) }, { modes: ["custom", "updates", "values", "tasks", "lifecycle"] })
+    const failed = yield* Effect.flip(collect(Stream.mapEffect(all, Journal.toJson(app))))
+    assert.deepInclude(failed, { _tag: "InvalidArgument", argument: "event" })
+    const shown = (yield* collect(
+      Stream.mapEffect(all, Journal.toJson(app, { otherwise: (value) => `a ${typeof value}` }))
+    )) as unknown as ReadonlyArray<Shown & { readonly data?: unknown; readonly output?: unknown }>
+    const at = "1970-01-01T00:00:00.000Z"
+    assert.deepStrictEqual(shown.flatMap(({ data }) => data ?? []), ["a object"])
+    assert.deepStrictEqual(shown.flatMap(({ update }) => update ?? []), [{ client: "a object" }])
+    assert.deepStrictEqual(shown.flatMap(({ result }) => result ?? []), [{ client: "a object" }])
+    assert.deepStrictEqual(shown.at(-1)?.output, { at, client: "a object" })
+    assert.deepStrictEqual(shown.findLast(({ mode }) => mode === "values")?.values, { at, client: "a object" })
+    const journal = yield* Journal.make(all)
+    const otherwise = () => null
+    const lines = yield* collect(journal.read().pipe(Journal.toNdjson(app, { otherwise })))
+    const sse = yield* Stream.mkString(journal.read().pipe(Journal.toSse(app, { otherwise })))
+    for (const text of [lines.join(""), sse]) assert.include(text, `"output":{"at":"${at}","client":null}`)
+    const throwing = () => {
+      throw new Error("no")
+    }
+    for (const wrong of [{ otherwise: throwing }, { otherwise: 5 }]) {
+      const error = yield* Effect.flip(collect(Stream.mapEffect(all, Journal.toJson(app, wrong as never))))
+      assert.strictEqual((error as { readonly _tag: string })._tag, "InvalidArgument")
+    }
+  }).pipe(Effect.scoped))
 
 it.effect("server-sent events read back: the cursor as the id, the mode as the name, whatever texts hold", () =>
   Effect.gen(function*() {

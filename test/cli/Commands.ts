@@ -5,6 +5,7 @@ import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, w
 import { createRequire } from "node:module"
 import { tmpdir } from "node:os"
 import { delimiter, dirname, join } from "node:path"
+import type { Writable } from "node:stream"
 import { fileURLToPath } from "node:url"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
@@ -55,7 +56,8 @@ export interface Ended {
 }
 
 export interface Options {
-  readonly input?: string
+  /** What stdin brings: at once, or as it is written. */
+  readonly input?: string | ((stdin: Writable) => Promise<void>)
   readonly env?: NodeJS.ProcessEnv
   /** Sees what has come on stderr so far. */
   readonly seen?: (errors: string, child: ChildProcess) => void
@@ -87,7 +89,8 @@ export const run = (
       seen?.(errors, child)
     })
     child.on("close", (code) => resume(Effect.succeed({ code, out, errors })))
-    child.stdin.end(input ?? "")
+    if (typeof input === "function") void input(child.stdin).then(() => child.stdin.end())
+    else child.stdin.end(input ?? "")
     return Effect.sync(() => void child.kill("SIGKILL"))
   })
 

@@ -1,14 +1,19 @@
 /** The commands, as processes of the program that was built. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, type Scope } from "effect"
+import { Deferred, Duration, Effect, Fiber, Option, type Scope, Stream } from "effect"
 import { SqlClient } from "effect/sql/SqlClient"
+import { spawnSync } from "node:child_process"
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
+import type { Writable } from "node:stream"
+import { setTimeout } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
+import { Checkpointer, Journal } from "superstep"
 import { inject } from "vitest"
 import { layerClient } from "../Postgres.ts"
 import { allPeers, folderIn, makeProject, type Options, type Project, run } from "./Commands.ts"
+import { timed } from "./graphs.ts"
 
 let project: Project
 
@@ -223,6 +228,49 @@ describe("run", () => {
       assert.strictEqual(polluted.code, 2)
       assert.include(polluted.errors, "__proto__")
     }))
+  live("waits for what comes on stdin, however slowly it comes", (here) =>
+    Effect.gen(function*() {
+      const text = `{"total":1,"visited":["aé€😀"]}`
+      const late = async (stdin: Writable) => {
+        await setTimeout(1_000)
+        stdin.write(text)
+      }
+      const open = async (stdin: Writable) => {
+        stdin.write(text)
+        await setTimeout(1_500)
+      }
+      // Each byte for itself, once the command reads: no character comes whole.
+      const cut = async (stdin: Writable) => {
+        await setTimeout(1_500)
+        for (const byte of Buffer.from(text)) {
+          stdin.write(Buffer.of(byte))
+          await setTimeout(10)
+        }
+      }
+      for (const input of [late, open, cut]) {
+        const [result] = yield* here.documents(0, ["run", "graphs.ts#demo", "--input", "-", "--quiet"], { input })
+        assert.deepStrictEqual(result!["output"], { total: 3, visited: ["aé€😀", "double", "increment"] }, input.name)
+      }
+      yield* here.run(["run", ...onThread("demo", "t"), ...input])
+      yield* here.documents(0, ["update", ...onThread("demo", "t"), "--as-node", "double", "--values", "-"], {
+        input: late
+      })
+      const [state] = yield* here.documents(0, ["state", ...onThread("demo", "t")])
+      assert.deepInclude(state!["values"] as object, { total: 1 })
+    }))
+  live("says in one line that nothing has come on stdin", (here) =>
+    Effect.gen(function*() {
+      for (const input of ["", " \n"]) {
+        const line = yield* here.refused(2, ["run", "graphs.ts#demo", "--input", "-"], { input })
+        assert.strictEqual(line, "--input: stdin is empty")
+      }
+      const { status, stderr } = spawnSync("sh", ["-c", "superstep run graphs.ts#demo --input - <&-"], {
+        cwd: here.cwd,
+        env: project.env,
+        encoding: "utf8"
+      })
+      assert.deepStrictEqual([status, stderr], [2, "superstep: --input: stdin is empty\n"])
+    }))
   live(
     "streams events of the modes that are asked for, and nothing else comes to stdout",
     (here) =>
@@ -255,6 +303,47 @@ describe("run", () => {
         assert.include(errors, "noise of a node\nmore noise\n")
       })
   )
+  live("shows events as a journal writes them, those of graphs inside too", (here) =>
+    Effect.gen(function*() {
+      const modes = ["values", "updates", "tasks", "checkpoints", "debug", "lifecycle"] as const
+      // What differs from run to run.
+      const own = (event: Document): Document => ({ ...event, run: "", timestampMillis: 0 })
+      const seconds = (count: number) => ({ _tag: "Millis", value: count * 1_000 })
+      const start = { left: Duration.seconds(3), note: Option.none<string>() }
+      const expected = yield* timed.thread("t").stream(start, { modes, subgraphs: true }).pipe(
+        Stream.mapEffect(Journal.toJson(timed)),
+        Stream.map((json) => {
+          const { type: kind, ...rest } = json as Document
+          return own({ type: "event", ...(kind === undefined ? {} : { kind }), ...rest })
+        }),
+        Stream.runCollect,
+        Effect.provide(Checkpointer.layerMemory)
+      )
+      const given = ["--input", JSON.stringify({ left: seconds(3), note: { _tag: "None" } }), "--quiet"]
+      const documents = yield* here.documents(
+        0,
+        ["run", ...onThread("timed", "t"), ...given, "--stream", modes.join(), "--subgraphs"]
+      )
+      assert.deepStrictEqual(documents.slice(0, -1).map(own), [...expected])
+      const inside = documents.filter(({ mode, node }) => mode === "updates" && node === "wait")
+      assert.deepStrictEqual(inside.map(({ path, update }) => [(path as ReadonlyArray<string>)[0], update]), [
+        ["timer", { left: seconds(2), note: { _tag: "Some", value: "waited" } }],
+        ["calls~0", { left: seconds(1), note: { _tag: "Some", value: "waited" } }]
+      ])
+      const output = { left: seconds(1), note: { _tag: "Some", value: "waited" }, ends: ["1970-01-01T00:00:00.000Z"] }
+      const [state] = yield* here.documents(0, ["state", ...onThread("timed", "t")])
+      assert.deepStrictEqual([documents.at(-1)!["output"], state!["values"]], [output, output])
+    }))
+  live("shows by its text what has no form as JSON, and nothing else so", (here) =>
+    Effect.gen(function*() {
+      const [event, result] = yield* here.documents(
+        0,
+        ["run", "graphs.ts#open", "--input", `{"left":{"_tag":"Millis","value":1}}`, "--quiet", "--stream", "updates"]
+      )
+      const update = { left: { _tag: "Millis", value: 1_000 }, socket: { size: "1", own: [["a", 1]] } }
+      assert.deepStrictEqual(event!["update"], update)
+      assert.deepStrictEqual(result!["output"], update)
+    }))
   live("fails in one line, with the code of what has failed", (here) =>
     Effect.gen(function*() {
       const failed = (graph: string, ...more: ReadonlyArray<string>) =>
@@ -418,6 +507,49 @@ describe("a run whose thread was moved on by another", () => {
       assert.match(errors, /\nsuperstep: thread "t"[^\n]*\n$/)
       const [state] = yield* here.documents(0, ["state", ...onThread("held", "t")])
       assert.deepStrictEqual(state!["values"], { total: 5, visited: [] })
+    }))
+})
+
+describe("a run whose thread is moved on right after its end", () => {
+  live("has its own result, and runs nothing of the other", (here) =>
+    Effect.gen(function*() {
+      const visited = ["double", "increment"]
+      const runs: ReadonlyArray<[string, layer: string, input: string, output: unknown, moved: Document]> = [
+        ["demo", "movedDemo", `{"total":10}`, { total: 21, visited }, { next: ["increment"], source: "update" }],
+        ["count", "movedCount", "3", 4, { next: [], source: "update" }],
+        ["grow", "movedGrow", `"a"`, "aaaa", { next: ["double"], source: "input" }]
+      ]
+      for (const [graph, layer, value, output, moved] of runs) {
+        const own = ["--input", value, "--layer", layer, "--quiet"]
+        const documents = yield* here.documents(0, ["run", ...onThread(graph, graph), ...own])
+        assert.deepStrictEqual(documents, [{ type: "result", thread: graph, output }])
+        const [state] = yield* here.documents(0, ["state", ...onThread(graph, graph)])
+        assert.deepInclude(state!, moved)
+        assert.deepStrictEqual(yield* here.documents(0, ["run", `graphs.ts#${graph}`, ...own]), [
+          { type: "result", thread: null, output }
+        ])
+      }
+    }))
+})
+
+describe("a finished thread", () => {
+  live("gives its result, and runs nothing", (here) =>
+    Effect.gen(function*() {
+      const runs: ReadonlyArray<[string, input: string, output: unknown]> = [
+        ["demo", `{"total":10}`, { total: 21, visited: ["double", "increment"] }],
+        ["count", "3", 4],
+        ["grow", `"a"`, "aaaa"]
+      ]
+      for (const [graph, value, output] of runs) {
+        const thread = onThread(graph, graph)
+        yield* here.run(["run", ...thread, "--input", value])
+        const before = yield* ids(here, graph, graph)
+        const { code, errors, out } = yield* here.run(["resume", ...thread, "--stream", "tasks,updates"])
+        assert.deepStrictEqual([code, errors, JSON.parse(out)], [0, "", output])
+        const documents = yield* here.documents(0, ["resume", ...thread, "--checkpoint", before[0]!])
+        assert.deepStrictEqual(documents, [{ type: "result", thread: graph, output }])
+        assert.deepStrictEqual(yield* ids(here, graph, graph), before)
+      }
     }))
 })
 

@@ -1,7 +1,7 @@
 /** What the command line is tried on. It is copied into a project in which the built package is installed. */
-import { Context, Effect, Layer, Redacted, Schema } from "effect"
+import { Context, Duration, Effect, Layer, Option, Redacted, Schema } from "effect"
 import { existsSync } from "node:fs"
-import { Channel, END, Entrypoint, Interrupt, Pregel, Running, State, StateGraph, Task } from "superstep"
+import { Channel, Checkpointer, END, Entrypoint, Interrupt, Pregel, Running, State, StateGraph, Task } from "superstep"
 import * as EncryptedCheckpointer from "superstep/crypto/EncryptedCheckpointer"
 
 class Demo extends State.make({ total: Schema.Int, visited: Channel.append(Schema.String) }) {}
@@ -80,6 +80,42 @@ export const dated = StateGraph.make(
   { start: "next" }
 )
 
+class Timed extends State.make({
+  left: Schema.Duration,
+  note: Schema.Option(Schema.String),
+  ends: Channel.append(Schema.Date)
+}) {}
+
+const timer = StateGraph.make(
+  "timer",
+  StateGraph.nodes(Timed, {
+    wait: ({ left }) => ({ left: Duration.subtract(left, Duration.seconds(1)), note: Option.some("waited") }),
+    end: () => ({ ends: Channel.overwrite([new Date(0)]) })
+  }),
+  { start: "wait", edges: { wait: "end" } }
+)
+
+/** A graph inside another: as a node, and called in one. */
+export const timed = StateGraph.make(
+  "timed",
+  StateGraph.nodes(Timed, {
+    timer,
+    calls: (state) => Effect.map(timer.call(state), ({ left }) => ({ left }))
+  }),
+  { start: "timer", edges: { timer: "calls" } }
+)
+
+/** It holds what has no form as JSON. */
+class Open extends State.make({ left: Schema.Duration, socket: Channel.untracked<object>() }) {}
+
+export const open = StateGraph.make(
+  "open",
+  StateGraph.nodes(Open, {
+    go: () => ({ left: Duration.seconds(1), socket: { size: 1n, own: new Map([["a", 1]]) } })
+  }),
+  { start: "go" }
+)
+
 const add = Task.make("add", { input: Schema.Int, output: Schema.Int, run: (n) => Effect.succeed(n + 1) })
 
 export const count = Entrypoint.make("count", {
@@ -100,6 +136,41 @@ export const grow = Pregel.make("grow", {
   input: "value",
   output: "value"
 })
+
+/** Somebody else moves each thread on as soon as its run has stored what it came to. */
+const moved = <E, F>(
+  thread: (id: string) => {
+    readonly state: Effect.Effect<{ readonly next: ReadonlyArray<string> }, E, Checkpointer.Checkpointer>
+    readonly move: Effect.Effect<string, F, Checkpointer.Checkpointer>
+  }
+) =>
+  Layer.effect(
+    Checkpointer.Checkpointer,
+    Effect.map(Checkpointer.Checkpointer, (saver) => ({
+      ...saver,
+      commit: (id, commit) => {
+        const { move, state } = thread(id)
+        const meanwhile = Effect.flatMap(state, ({ next }) => next.length === 0 ? move : Effect.void)
+        return Effect.tap(
+          saver.commit(id, commit),
+          () => Effect.orDie(Effect.provideService(meanwhile, Checkpointer.Checkpointer, saver))
+        )
+      }
+    }))
+  )
+
+export const movedDemo = moved((id) => ({
+  state: demo.thread(id).state(),
+  move: demo.thread(id).update({ total: 100 }, { asNode: "double" })
+}))
+export const movedCount = moved((id) => ({
+  state: count.thread(id).state(),
+  move: count.thread(id).update(50, { asNode: "count" })
+}))
+export const movedGrow = moved((id) => ({
+  state: grow.thread(id).state(),
+  move: grow.thread(id).update("xy", { asNode: "__input__" })
+}))
 
 export const made = () => demo
 export const promised = async () => demo

@@ -132,6 +132,8 @@ describe("an entrypoint", () => {
     type Own = Extract<Emitted<typeof events>, { readonly path: Event.Root }>
     expectTypeOf<Own["update"]>().toEqualTypeOf<number>()
     expectTypeOf<Own["node"]>().toEqualTypeOf<"plain">()
+    const ends = plain.stream(1, { modes: ["lifecycle"] })
+    expectTypeOf<Extract<Emitted<typeof ends>, { readonly type: "completed" }>["output"]>().toEqualTypeOf<number>()
   })
   it("is called where its pause can be answered", () => {
     const call = flow.call("a")

@@ -92,6 +92,8 @@ describe("a machine that is wired by hand", () => {
       | Event.Updates<"two", Written, Event.Root>
       | Event.Paused
     >()
+    const ends = thread.stream(1, { modes: ["lifecycle"] })
+    expectTypeOf<Emitted<typeof ends>>().toEqualTypeOf<Event.Lifecycle | Event.Completed<Out> | Event.Paused>()
     const plain = machine.stream(1, { modes: ["updates"], subgraphs: true })
     expectTypeOf<Emitted<typeof plain>>().toEqualTypeOf<
       | Event.Updates<"one", Written, Event.Root>

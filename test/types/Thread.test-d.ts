@@ -184,6 +184,11 @@ describe("events", () => {
     >()
     expectTypeOf<Event_["path"]>().toEqualTypeOf<Event.Root>()
   })
+  it("of a run's end bring its result", () => {
+    const stream = thread.stream({}, { modes: ["lifecycle"] })
+    expectTypeOf<Emitted<typeof stream>>().toEqualTypeOf<Event.Lifecycle | Event.Completed<Values> | Event.Paused>()
+    Stream.map(stream, (event) => event.mode === "lifecycle" && event.type === "completed" ? event.output.total : 0)
+  })
   it("show of a node what it writes, as it goes up", () => {
     type Update<S, Name> = Emitted<S> extends infer A ? A extends Event.Updates<Name & string, infer U> ? U : never
       : never

@@ -8,11 +8,14 @@ import * as GlobalFlag from "effect/cli/GlobalFlag"
 import * as Config from "effect/Config"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
+import { FileSystem } from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import type { PlatformError } from "effect/PlatformError"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
-import { readFileSync } from "node:fs"
+import { Stdio } from "effect/Stdio"
+import * as Stream from "effect/Stream"
 import type * as Event from "../../Event.ts"
 import { type Given, parseAnswer, parseJson } from "./asking.ts"
 import { defaultDatabase } from "./database.ts"
@@ -103,17 +106,28 @@ type OfRun = Command.Command.Config.Infer<typeof ofRun>
 const given = (name: string, value: Option.Option<unknown>): object =>
   Option.isSome(value) ? { [name]: value.value } : {}
 
-const textOf = (name: string, text: string): Effect.Effect<string, Refusal> => {
-  if (text !== "-" && !text.startsWith("@")) return Effect.succeed(text)
-  const file = text === "-" ? 0 : text.slice(1)
-  return Effect.try({
-    try: () => readFileSync(file, "utf8"),
-    catch: (error) => misused(`${name}: cannot read ${text === "-" ? "stdin" : text.slice(1)}: ${reason(error)}`)
-  })
+const unread = (name: string, what: string) => (error: PlatformError): Refusal =>
+  misused(`${name}: cannot read ${what}: ${reason(error.reason.cause ?? error)}`)
+
+/** All of stdin, whose writer may take its time. */
+const stdinOf = Effect.fnUntraced(function*(name: string) {
+  const { stdin } = yield* Stdio
+  const text = yield* Effect.mapError(Stream.mkString(Stream.decodeText(stdin)), unread(name, "stdin"))
+  return text.trim() === "" ? yield* misused(`${name}: stdin is empty`) : text
+})
+
+const fileOf = Effect.fnUntraced(function*(name: string, path: string) {
+  const { readFileString } = yield* FileSystem
+  return yield* Effect.mapError(readFileString(path), unread(name, path))
+})
+
+const textOf = (name: string, text: string): Effect.Effect<string, Refusal, FileSystem | Stdio> => {
+  if (text === "-") return stdinOf(name)
+  return text.startsWith("@") ? fileOf(name, text.slice(1)) : Effect.succeed(text)
 }
 
 /** JSON of a flag: the text itself, that of a file (`@file`), or that of stdin (`-`). */
-const jsonOf = (name: string, text: string): Effect.Effect<unknown, Refusal> =>
+const jsonOf = (name: string, text: string): Effect.Effect<unknown, Refusal, FileSystem | Stdio> =>
   Effect.flatMap(textOf(name, text), (own) => parseJson(name, own))
 
 const metadataOf = Effect.fnUntraced(function*(text: Option.Option<string>) {

@@ -1,11 +1,13 @@
 /** What the commands use of a graph, a machine or an entrypoint, and its values as JSON: through the codecs of its channels. */
-import type * as Effect from "effect/Effect"
+import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
+import type * as Schema from "effect/Schema"
 import type * as Stream from "effect/Stream"
-import type { Verification } from "../../Checkpoint.ts"
+import type { Snapshot, Verification } from "../../Checkpoint.ts"
 import type { Checkpointer } from "../../Checkpointer.ts"
 import type * as Event from "../../Event.ts"
+import * as Journal from "../../Journal.ts"
 import type { MachineView } from "../../Pregel.ts"
 import type { CalledGraph, ForkError, HistoryError, Part, PruneOptions } from "../../Thread.ts"
 import { misused, type Refusal } from "./ended.ts"
@@ -16,7 +18,6 @@ type Program = CalledGraph["~program"]
 /** One thread, with its types erased. */
 export interface Handle extends Part {
   readonly stream: (input: unknown, options: object) => Stream.Stream<Event.Any, unknown, Checkpointer>
-  readonly continue: () => Effect.Effect<unknown, unknown, Checkpointer>
   readonly fork: (checkpoint?: string) => Effect.Effect<string, ForkError, Checkpointer>
   readonly prune: (keep: PruneOptions) => Effect.Effect<number, ForkError, Checkpointer>
   readonly verify: Effect.Effect<Verification, HistoryError, Checkpointer>
@@ -96,35 +97,21 @@ export const decodeValues = (
   return told("--values", decode())
 }
 
-const encodedValue = (program: Program, key: string, value: unknown): unknown => {
-  const channel = program.channels[program.channelNumber.get(key) ?? -1]
-  if (channel === undefined || value === undefined) return plain(value)
-  return Result.getOrElse(channel.codec.encode(value), () => plain(value))
+/** An event as JSON. What has no form as JSON, as what is never stored may, is shown by its text. */
+export const eventJson = (machine: Machine, event: Event.Any) =>
+  Effect.map(
+    Journal.toJson(machine, { otherwise: plain })(event),
+    (json) => json as Readonly<Record<string, Schema.Json>>
+  )
+
+/** What a thread holds at a checkpoint, as JSON. */
+export const valuesJson = (machine: Machine, snapshot: Snapshot<unknown>) => {
+  const { checkpoint, next, parent, source, step, values } = snapshot
+  const event = { mode: "checkpoints", path: [], step, checkpoint, parent, source, values, next } as const
+  return Effect.map(eventJson(machine, event), ({ values }) => values)
 }
 
-const encodedRecord = (
-  record: unknown,
-  encode: (key: string, value: unknown) => unknown
-): unknown => {
-  if (!Predicate.isObject(record) || Array.isArray(record)) return plain(record)
-  const out: Record<string, unknown> = {}
-  for (const [key, value] of Object.entries(record)) set(out, key, encode(key, value))
-  return out
-}
-
-/** What a thread holds, as JSON. */
-export const encodeValues = ({ "~program": program }: Machine, values: unknown): unknown =>
-  encodedRecord(values, (key, value) => encodedValue(program, key, value))
-
-/** What a run has come to, as JSON. */
-export const encodeOutput = (machine: Machine, output: unknown): unknown => {
-  const { "~program": program } = machine
-  return program.output._tag === "Value"
-    ? encodedValue(program, nameOf(program, program.output.channel), output)
-    : encodeValues(machine, output)
-}
-
-const encodedWrite = (program: Program, key: string, write: unknown): unknown => {
+const writeJson = (program: Program, key: string, write: unknown): unknown => {
   const channel = program.channels[program.channelNumber.get(key) ?? -1]
   if (channel === undefined || write === undefined) return plain(write)
   return Result.match(channel.codec.encodeWrite(write), {
@@ -133,20 +120,11 @@ const encodedWrite = (program: Program, key: string, write: unknown): unknown =>
   })
 }
 
-/** What a task has written, as JSON. */
-export const encodeUpdate = (machine: Machine, update: unknown): unknown => {
-  const { "~program": program } = machine
-  if (program.kind === "function") return encodeOutput(machine, update)
-  const one = (record: unknown) => encodedRecord(record, (key, write) => encodedWrite(program, key, write))
-  return Array.isArray(update) ? update.map(one) : one(update)
-}
-
-/** The finished writes of a task, by key, as JSON. */
-export const encodeResult = (
+/** The finished writes of a task, by key, as JSON. No event shows them so. */
+export const resultJson = (
   { "~program": program }: Machine,
   result: Readonly<Record<string, ReadonlyArray<unknown>>>
-): unknown =>
-  encodedRecord(
-    result,
-    (key, writes) => Array.isArray(writes) ? writes.map((write) => encodedWrite(program, key, write)) : plain(writes)
+): object =>
+  Object.fromEntries(
+    Object.entries(result).map(([key, writes]) => [key, writes.map((write) => writeJson(program, key, write))])
   )

@@ -29,8 +29,7 @@ if (major < 22 || (major === 22 && minor < 19)) {
     const { main } = await import("./program.ts")
     main()
   } catch (error) {
-    const name = missing(error)
-    const wanted = name === "effect" ? "effect" : name
+    const wanted = missing(error)
     if (wanted === undefined) throw error
     fail(`the command needs the package ${wanted}: npm install ${wanted}`)
   }

@@ -13,10 +13,8 @@ import * as Asking from "./asking.ts"
 import { databaseOf, defaultDatabase } from "./database.ts"
 import { codes, misused, Refusal } from "./ended.ts"
 import type { Loaded } from "./load.ts"
-import { decodeValues, encodeResult, encodeValues, type Handle, type Machine } from "./machine.ts"
+import { decodeValues, type Handle, type Machine, resultJson, valuesJson } from "./machine.ts"
 import { line, pretty, print, show, write } from "./output.ts"
-
-type Values = Readonly<Record<string, unknown>>
 
 /** Where a thread is. */
 export interface Place {
@@ -38,24 +36,24 @@ const at = <A>(
 
 const timeOf = (millis: number): string => DateTime.formatIso(DateTime.makeUnsafe(millis))
 
-const snapshotOf = (machine: Machine, snapshot: Snapshot<Values>): object => {
-  const { requests, tasks, values, ...rest } = snapshot
+const snapshotOf = Effect.fnUntraced(function*(machine: Machine, snapshot: Snapshot<unknown>) {
+  const { requests, tasks, values: _values, ...rest } = snapshot
   return {
     ...rest,
-    values: encodeValues(machine, values),
+    values: yield* valuesJson(machine, snapshot),
     requests: requests.map(Asking.questionOf),
     tasks: tasks.map(({ result, ...task }) => ({
       ...task,
       requests: task.requests.map(({ id }) => id),
-      ...(result === undefined ? {} : { result: encodeResult(machine, result) })
+      ...(result === undefined ? {} : { result: resultJson(machine, result) })
     }))
   }
-}
+})
 
 /** `state` */
 export const state = Effect.fnUntraced(function*(place: Place, checkpoint: string | undefined) {
   const snapshot = yield* at(place, (handle) => handle.state(checkpoint === undefined ? undefined : { checkpoint }))
-  const document = { type: "state", thread: place.thread, ...snapshotOf(place.loaded.machine, snapshot) }
+  const document = { type: "state", thread: place.thread, ...yield* snapshotOf(place.loaded.machine, snapshot) }
   yield* show(place.isJson, document, pretty(document))
 })
 
@@ -64,7 +62,8 @@ export const history = Effect.fnUntraced(function*(place: Place, filter: object)
   const list = yield* at(place, (handle) => handle.history(filter))
   for (const snapshot of list) {
     const { branch, checkpoint, createdMillis, next, source, step } = snapshot
-    const document = { type: "checkpoint", thread: place.thread, ...snapshotOf(place.loaded.machine, snapshot) }
+    const own = yield* snapshotOf(place.loaded.machine, snapshot)
+    const document = { type: "checkpoint", thread: place.thread, ...own }
     const where = `branch ${branch} step ${step} ${source}`
     const person = line(`${checkpoint} ${timeOf(createdMillis)} ${where} next: ${next.join(", ") || "-"}`)
     yield* show(place.isJson, document, person)

@@ -12,10 +12,10 @@ import * as Asking from "./asking.ts"
 import { databaseOf, defaultDatabase } from "./database.ts"
 import { codes, Refusal, say } from "./ended.ts"
 import type { Loaded } from "./load.ts"
-import { decodeInput, encodeOutput, encodeUpdate, encodeValues, type Machine } from "./machine.ts"
+import { decodeInput, eventJson, type Machine } from "./machine.ts"
 import { note, pretty, print, show, write } from "./output.ts"
 import * as Progress from "./progress.ts"
-import { argument, plain, visible } from "./text.ts"
+import { argument, visible } from "./text.ts"
 
 /** What a run is told. */
 export interface Settings {
@@ -49,34 +49,15 @@ const resumption = ({ database, graph, layer, thread }: Settings): string =>
 
 const withoutPassword = (database: string): string => database.replace(/^(\w+:\/\/[^/?#]*?):[^/?#]*@/, "$1@")
 
-/** An event as JSON. Those of graphs inside have values that no codec here knows. */
-const documentOf = (machine: Machine, event: Event.Any): object => {
-  const { mode, path, step } = event
-  const origin = { type: "event", mode, path, step }
-  const isRoot = path.length === 0
-  switch (event.mode) {
-    case "values":
-      return { ...origin, values: isRoot ? encodeOutput(machine, event.values) : plain(event.values) }
-    case "updates":
-      return {
-        ...origin,
-        node: event.node,
-        update: isRoot ? encodeUpdate(machine, event.update) : plain(event.update),
-        cached: event.cached
-      }
-    case "checkpoints":
-      return {
-        ...origin,
-        ...plain({ ...event, values: undefined }) as object,
-        values: isRoot ? encodeValues(machine, event.values) : plain(event.values)
-      }
-    default: {
-      // What kind of event of its mode it is, in events of tasks and for debugging.
-      const { type: kind, ...rest } = plain(event) as Readonly<Record<string, unknown>>
-      return { ...origin, ...(kind === undefined ? {} : { kind }), ...rest }
-    }
-  }
-}
+/** An event as a document. What kind of event of its mode it is, it calls by its type. */
+const documentOf = ({ mode, path, step, type: kind, ...rest }: Readonly<Record<string, unknown>>): object => ({
+  type: "event",
+  mode,
+  path,
+  step,
+  ...(kind === undefined ? {} : { kind }),
+  ...rest
+})
 
 /** The same for a person: where it comes from, and the rest. */
 const eventLine = (document: object): string => {
@@ -86,6 +67,7 @@ const eventLine = (document: object): string => {
 }
 
 type Stood =
+  /** The output is JSON. */
   | { readonly _tag: "Done"; readonly output: unknown }
   | { readonly _tag: "Paused"; readonly requests: ReadonlyArray<PendingRequest> }
 
@@ -96,24 +78,32 @@ const stopped = (settings: Settings, error: unknown): unknown => {
   return new Refusal({ code: codes.paused, message: `${error.message}${next}` })
 }
 
+const unfinished = new Error("the run has ended, and brought no result")
+
 /** One run, from an input to where it stands then. */
 const attempt = Effect.fnUntraced(function*(machine: Machine, settings: Settings, input: unknown, options: object) {
   const handle = machine.thread(settings.thread ?? passing)
   const progress = Progress.make(settings.isQuiet)
-  const modes: ReadonlyArray<Event.Mode> = [...new Set([...settings.modes, "tasks" as const])]
+  const modes: ReadonlyArray<Event.Mode> = [...new Set([...settings.modes, "tasks" as const, "lifecycle" as const])]
+  let result: { readonly output: unknown } | undefined
   const seen = Effect.fnUntraced(function*(event: Event.Any) {
     yield* progress.seen(event)
-    if (event.mode === "paused" || !settings.modes.includes(event.mode)) return
-    const document = documentOf(machine, event)
+    const isEnd = event.mode === "lifecycle" && event.type === "completed"
+    const isShown = event.mode !== "paused" && settings.modes.includes(event.mode)
+    if (!isEnd && !isShown) return
+    const json = yield* eventJson(machine, event)
+    if (isEnd) result = { output: json["output"] ?? null }
+    if (!isShown) return
+    const document = documentOf(json)
     yield* progress.end
     yield* settings.isJson ? print(document) : write(eventLine(document))
   })
   const events = handle.stream(input, { ...options, modes, ...(settings.isDeep ? { subgraphs: true } : {}) })
   const stood = Stream.runForEach(events, seen).pipe(
     Effect.ensuring(progress.end),
-    // A finished thread gives its result, and runs nothing.
-    Effect.andThen(handle.continue()),
-    Effect.map((output): Stood => ({ _tag: "Done", output }))
+    // It is that of this run, wherever others have brought the thread meanwhile.
+    Effect.andThen(Effect.suspend(() => result === undefined ? Effect.die(unfinished) : Effect.succeed(result))),
+    Effect.map(({ output }): Stood => ({ _tag: "Done", output }))
   )
   return yield* Effect.catch(stood, (error) =>
     error instanceof GraphInterrupt
@@ -189,9 +179,7 @@ export const running = Effect.fnUntraced(function*(loaded: Loaded, settings: Set
     Effect.provide(Layer.provideMerge(services, saver)),
     Effect.onInterrupt(() => leftBehind(settings))
   )
-  const result = encodeOutput(machine, output) ?? null
-  const thread = settings.thread ?? null
-  yield* show(settings.isJson, { type: "result", thread, output: result }, pretty(result))
+  yield* show(settings.isJson, { type: "result", thread: settings.thread ?? null, output }, pretty(output))
 })
 
 /** What `run` brings: an input, or one with the key of its piece of work. */

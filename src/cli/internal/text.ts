@@ -1,5 +1,6 @@
 /** Texts for a terminal: what comes from a graph, a file or a thread may hold anything, and is shown without doing anything. */
 import * as Predicate from "effect/Predicate"
+import type * as Schema from "effect/Schema"
 
 // oxlint-disable-next-line no-control-regex
 const unseen = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]|\p{Cs}/gu
@@ -34,7 +35,7 @@ const plainly = (value: unknown): unknown => {
 }
 
 /** Anything as JSON: what JSON does not have is shown by its text, what holds itself is named so. */
-export const plain = (value: unknown): unknown => {
+export const plain = (value: unknown): Schema.Json => {
   const above: Array<unknown> = []
   const text = JSON.stringify(value, function(this: unknown, key, one: unknown) {
     while (above.length > 0 && above.at(-1) !== this) above.pop()
@@ -46,7 +47,7 @@ export const plain = (value: unknown): unknown => {
     above.push(shown)
     return shown
   })
-  return text === undefined ? null : JSON.parse(text)
+  return text === undefined ? null : JSON.parse(text) as Schema.Json
 }
 
 /** The text of a failure, whatever was failed with. */

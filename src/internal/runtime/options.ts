@@ -22,6 +22,7 @@ import { isKey, keyShape } from "./keys.ts"
 import type { RootOptions } from "./root.ts"
 import type { Erased } from "./task.ts"
 import type { ThreadOptions } from "./thread.ts"
+import type { Otherwise } from "./wire.ts"
 
 /** Supersteps that a run may take, unless it is told otherwise. */
 export const defaultRecursionLimit = 1000
@@ -127,6 +128,9 @@ export const threadStreamOptions = Schema.Struct({ ...threadRun, pending, ...str
 /** What a start, and a call of a graph inside a node, may be told. */
 export const journalOptions = Schema.Struct({ capacity: whole(1), overflow: oneOf("suspend", "dropOldest") })
 export const readOptions = Schema.Struct({ after: whole(0) })
+export const writeOptions = Schema.Struct({
+  otherwise: optional<Otherwise>("a function", (u) => typeof u === "function")
+})
 export const storedOptions = Schema.Struct({ after: text })
 export const concurrencyOptions = Schema.Struct({
   concurrency: optional<number | "unbounded">(

@@ -1,7 +1,6 @@
 /** A run at the root: what it starts from, and what it ends with for the one who started it. */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Random from "effect/Random"
 import type * as Schema from "effect/Schema"
@@ -94,7 +93,7 @@ export const makeRun: (
   return run
 })
 
-/** Says that a run begins or ends. */
+/** Says that a run begins, or ends without a result. */
 const tell = (run: GraphRun, type: Event.Lifecycle["type"], reason?: string): Effect.Effect<void> =>
   Effect.suspend(() => {
     const { metadata, sink } = run.shared
@@ -103,10 +102,19 @@ const tell = (run: GraphRun, type: Event.Lifecycle["type"], reason?: string): Ef
     return sink.offer({ mode: "lifecycle", path: [], step, type, run: runId(run.shared), metadata, reason })
   })
 
-/** How a run has ended that did not pause, which is told before its questions are. */
-const tellEnd = (run: GraphRun, exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> => {
-  if (Exit.isSuccess(exit)) return tell(run, "completed")
-  const { cause } = exit
+/** Says what has come of a run, or of a thread on which nothing was left to run. */
+export const tellOutput = (
+  { metadata, sink }: Pick<RootOptions, "metadata" | "sink">,
+  step: number,
+  output: unknown,
+  run: string
+): Effect.Effect<void> =>
+  sink === undefined || !sink.modes.has("lifecycle")
+    ? Effect.void
+    : sink.offer({ mode: "lifecycle", path: [], step, type: "completed", run, metadata, reason: undefined, output })
+
+/** How a run has failed that did not pause, which is told before its questions are. */
+const tellFailure = (run: GraphRun, cause: Cause.Cause<unknown>): Effect.Effect<void> => {
   if (cause.reasons.some(Cause.isInterruptReason)) return Effect.void
   const error = Option.getOrUndefined(Cause.findErrorOption(cause))
   if (error instanceof GraphInterrupt || error instanceof InterruptMismatch) return Effect.void
@@ -125,11 +133,11 @@ export const told = <O extends RootOptions>(options: O, run: (options: O) => Era
     }
     return Effect.matchCauseEffect(run({ ...options, begun: note }), {
       onFailure: (cause) =>
-        Effect.andThen(
-          begun === undefined ? Effect.void : tellEnd(begun, Exit.failCause(cause)),
-          Effect.failCause(cause)
-        ),
-      onSuccess: (value) => Effect.as(begun === undefined ? Effect.void : tellEnd(begun, Exit.void), value)
+        Effect.andThen(begun === undefined ? Effect.void : tellFailure(begun, cause), Effect.failCause(cause)),
+      onSuccess: (value) =>
+        begun === undefined
+          ? Effect.succeed(value)
+          : Effect.as(tellOutput(options, begun.checkpoint.step, value, runId(begun.shared)), value)
     })
   })
 

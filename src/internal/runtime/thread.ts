@@ -37,7 +37,7 @@ import { taking } from "../fit.ts"
 import { quoted } from "../say.ts"
 import { advance, feed } from "./loop.ts"
 import { decodeRequest, showRequest } from "./requests.ts"
-import { drive, makeRun, type RootOptions, told, withinTime } from "./root.ts"
+import { drive, makeRun, type RootOptions, tellOutput, told, withinTime } from "./root.ts"
 import {
   Commits,
   type Durability,
@@ -326,11 +326,16 @@ const answered = (
 // ---------------------------------------------------------------------------
 
 /** What a thread with nothing left to run has come to: its output, or the stall of a join. */
-const resultAt = (opened: Opened): Erased<unknown> =>
-  Effect.flatMap(Effect.fromResult(completeAt(opened.program, opened.place)), (checkpoint) => {
-    const stalled = stalledJoin(opened.program, checkpoint)
-    return stalled === undefined ? Effect.succeed(output(opened.program, checkpoint)) : Effect.fail(stalled)
-  })
+const resultAt: (opened: Opened, options: ThreadOptions) => Erased<unknown> = Effect.fnUntraced(
+  function*({ place, program }: Opened, options: ThreadOptions) {
+    const checkpoint = yield* Effect.fromResult(completeAt(program, place))
+    const stalled = stalledJoin(program, checkpoint)
+    if (stalled !== undefined) return yield* Effect.fail(stalled)
+    const result = output(program, checkpoint)
+    yield* tellOutput(options, checkpoint.step, result, globalThis.crypto.randomUUID())
+    return result
+  }
+) as (opened: Opened, options: ThreadOptions) => Erased<unknown>
 
 /** Goes on from where the thread stands; what has been answered is answered. */
 const goOn = (opened: Opened, options: ThreadOptions): Erased<unknown> =>
@@ -383,7 +388,7 @@ const beginStart: (opened: Opened, options: ThreadOptions, input: unknown, key: 
       if (opened.row === undefined) return yield* beginInput(opened, options, input, start)
       const tasks = yield* planAt(opened.program, opened.place)
       if (metadataOf(opened.row).start === start || key === undefined) {
-        return yield* (tasks.length === 0 ? resultAt(opened) : goOn(opened, options))
+        return yield* (tasks.length === 0 ? resultAt(opened, options) : goOn(opened, options))
       }
       yield* nothingPending(opened)
       return yield* beginInput(opened, options, input, start)
@@ -481,7 +486,7 @@ const beginRun: (program: Program, thread: string, begin: Begin, options: Thread
         case "Continue": {
           yield* known(opened)
           const tasks = yield* planAt(program, opened.place)
-          if (tasks.length === 0) return yield* resultAt(opened)
+          if (tasks.length === 0) return yield* resultAt(opened, options)
           return yield* goOn(opened, options)
         }
       }

@@ -12,6 +12,15 @@ import { programOf } from "./origin.ts"
 
 type Json = Result.Result<Schema.Json, string>
 
+/** What stands in the place of a value that has no form as JSON. */
+export type Otherwise = (value: unknown) => Schema.Json
+
+/** How the values of one graph are written. */
+interface Wire {
+  readonly program: Program | undefined
+  readonly otherwise: Otherwise | undefined
+}
+
 /** What is known of no channel. */
 const plain = (value: unknown): Json => {
   try {
@@ -21,6 +30,18 @@ const plain = (value: unknown): Json => {
     return Result.fail(`JSON does not hold it: ${String(cause)}`)
   }
 }
+
+/** What was written of a value, or what stands in its place. */
+const orOther = ({ otherwise }: Wire, value: unknown, json: Json): Json => {
+  if (Result.isSuccess(json) || otherwise === undefined) return json
+  try {
+    return Result.succeed(otherwise(value))
+  } catch (cause) {
+    return Result.fail(`${json.failure}, and what stands in its place throws: ${String(cause)}`)
+  }
+}
+
+const plainly = (wire: Wire, value: unknown): Json => orOther(wire, value, plain(value))
 
 const valueJson = ({ value }: ChannelProgram, read: unknown): Json =>
   value === undefined || read === undefined ? plain(read) : encoding(value, read)
@@ -35,16 +56,14 @@ const writeJson = ({ update, value }: ChannelProgram, write: unknown): Json => {
 }
 
 /** A record by channels; keys that are none are written as they are. */
-const recordJson = (
-  program: Program | undefined,
-  record: unknown,
-  each: (channel: ChannelProgram, value: unknown) => Json
-): Json => {
-  if (program === undefined || !isRecord(record)) return plain(record)
+const recordJson = (wire: Wire, record: unknown, each: (channel: ChannelProgram, value: unknown) => Json): Json => {
+  const { program } = wire
+  if (program === undefined || !isRecord(record)) return plainly(wire, record)
   const entries: Array<readonly [string, Schema.Json]> = []
   for (const key of Object.keys(record)) {
     const channel = program.channels[program.channelNumber.get(key) ?? -1]
-    const json = channel?.isState === true ? each(channel, record[key]) : plain(record[key])
+    const own = channel?.isState === true ? each(channel, record[key]) : plain(record[key])
+    const json = orOther(wire, record[key], own)
     if (Result.isFailure(json)) return Result.fail(`at "${key}": ${json.failure}`)
     entries.push([key, json.success])
   }
@@ -52,60 +71,80 @@ const recordJson = (
 }
 
 /** Of a function: its result. */
-const resultOf = (program: Program): ChannelProgram | undefined =>
-  program.kind === "function" && program.output._tag === "Value" ? program.channels[program.output.channel] : undefined
+const resultOf = (program: Program | undefined): ChannelProgram | undefined =>
+  program?.kind === "function" && program.output._tag === "Value" ? program.channels[program.output.channel] : undefined
 
-const valuesJson = (program: Program | undefined, values: unknown): Json => {
-  const result = program === undefined ? undefined : resultOf(program)
-  return result === undefined ? recordJson(program, values, valueJson) : valueJson(result, values)
+const valuesJson = (wire: Wire, values: unknown): Json => {
+  const result = resultOf(wire.program)
+  return result === undefined
+    ? recordJson(wire, values, valueJson)
+    : orOther(wire, values, valueJson(result, values))
 }
 
-const updateJson = (program: Program | undefined, update: unknown): Json => {
-  const result = program === undefined ? undefined : resultOf(program)
-  if (result !== undefined) return update === undefined ? plain(update) : writeJson(result, update)
+const outputJson = (wire: Wire, output: unknown): Json => {
+  const { program } = wire
+  return program?.output._tag === "Value"
+    ? orOther(wire, output, valueJson(program.channels[program.output.channel]!, output))
+    : recordJson(wire, output, valueJson)
+}
+
+const updateJson = (wire: Wire, update: unknown): Json => {
+  const result = resultOf(wire.program)
+  if (result !== undefined) {
+    return orOther(wire, update, update === undefined ? plain(update) : writeJson(result, update))
+  }
   return Array.isArray(update)
-    ? Result.all(update.map((one: unknown) => recordJson(program, one, writeJson)))
-    : recordJson(program, update, writeJson)
+    ? Result.all(update.map((one: unknown) => recordJson(wire, one, writeJson)))
+    : recordJson(wire, update, writeJson)
 }
 
 /** What a task began with: of a function its input, of a Send what was sent, else what the node reads. */
-const inputJson = (program: Program | undefined, { id, input, node }: Event.TaskStarted): Json => {
+const inputJson = (wire: Wire, { id, input, node }: Event.TaskStarted): Json => {
+  const { program } = wire
   if (program?.kind === "function" && program.input._tag === "Value") {
-    return valueJson(program.channels[program.input.channel]!, input)
+    return orOther(wire, input, valueJson(program.channels[program.input.channel]!, input))
   }
   const sent = isSendTask(id) ? program?.nodes[program.nodeNumber.get(node) ?? -1] : undefined
-  return sent === undefined ? recordJson(program, input, valueJson) : sent.input.encode(input)
+  return sent === undefined
+    ? recordJson(wire, input, valueJson)
+    : orOther(wire, input, sent.input.encode(input))
 }
 
 /** Where channels are in an event, and what is there. */
-const parts = (program: Program | undefined, event: Event.Any): Readonly<Record<string, Json>> => {
+const parts = (wire: Wire, event: Event.Any): Readonly<Record<string, Json>> => {
   switch (event.mode) {
     case "values":
-      return { values: valuesJson(program, event.values) }
+      return { values: valuesJson(wire, event.values) }
     case "updates":
-      return { update: updateJson(program, event.update) }
+      return { update: updateJson(wire, event.update) }
     case "checkpoints":
-      return { values: recordJson(program, event.values, valueJson) }
+      return { values: recordJson(wire, event.values, valueJson) }
     case "tasks":
       return event.type === "ended"
-        ? { result: updateJson(program, event.result) }
-        : { input: inputJson(program, event) }
+        ? { result: updateJson(wire, event.result) }
+        : { input: inputJson(wire, event) }
+    case "lifecycle":
+      return event.type === "completed" ? { output: outputJson(wire, event.output) } : {}
     case "debug":
-      return { payload: eventIn(program, event.payload) }
+      return { payload: eventIn(wire, event.payload) }
     default:
       return {}
   }
 }
 
-const eventIn = (program: Program | undefined, event: Event.Any): Json => {
-  const own = Result.all(parts(program, event))
-  if (Result.isFailure(own)) return Result.fail(`${event.mode}: ${own.failure}`)
-  const rest = plain({ ...event, ...Object.fromEntries(Object.keys(own.success).map((key) => [key, null])) })
-  return Result.map(rest, (rest) => ({ ...rest as object, ...own.success }))
+const eventIn = (wire: Wire, event: Event.Any): Json => {
+  const own = parts(wire, event)
+  const fields: Record<string, Json> = {}
+  for (const [key, value] of Object.entries(event)) {
+    const part = own[key]
+    if (part !== undefined) fields[key] = part
+    else if (value !== undefined) fields[key] = plainly(wire, value)
+  }
+  return Result.mapError(Result.all(fields), (detail) => `${event.mode}: ${detail}`)
 }
 
 /** An event of a graph, or of one inside it. */
-export const eventJson = (program: Program, event: Event.Any): Json => {
+export const eventJson = (program: Program, event: Event.Any, otherwise: Otherwise | undefined): Json => {
   const known = programOf(event.mode === "debug" ? event.payload : event)
-  return eventIn(known ?? programAt(program, event.path), event)
+  return eventIn({ program: known ?? programAt(program, event.path), otherwise }, event)
 }
