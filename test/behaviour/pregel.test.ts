@@ -713,3 +713,21 @@ behaves("LG#48 an input passes through the reducers before the first node sees i
       { hello: "there", messages: ["human: hello"] }
     ])
   }))
+
+behaves(
+  "the values of a machine with a single output are that output, where it has changed",
+  () =>
+    Effect.gen(function*() {
+      const machine = Pregel.make("two", {
+        channels: { input: last, inbox: last, output: last },
+        nodes: {
+          one: Pregel.node({ subscribe: "input", run: addOne, write: "inbox" }),
+          two: Pregel.node({ subscribe: "inbox", run: addOne, write: "output" })
+        },
+        input: "input",
+        output: "output"
+      })
+      const events = yield* collect(machine.thread("t").stream(2, { modes: ["values"] }))
+      assert.deepStrictEqual(events.map((event) => event.mode === "values" ? [event.step, event.values] : []), [[1, 4]])
+    })
+)

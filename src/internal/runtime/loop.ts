@@ -77,7 +77,9 @@ const show = (run: GraphRun, before: Checkpoint, source: Source, parent: string 
     const { path, program, shared: { sink } } = run
     const { checkpoint } = run
     const origin = { path, step: checkpoint.step }
-    const hasChanged = program.state.some((c) => checkpoint.versions[c] !== before.versions[c])
+    const { output } = program
+    const shown = output._tag === "Value" ? [output.channel] : program.state
+    const hasChanged = shown.some((c) => checkpoint.versions[c] !== before.versions[c])
     const emitValues = wants(sink, "values", path) && sink.modes.has("values") && source !== "input" && hasChanged
       ? sink.offer(eventOf(program, { mode: "values", ...origin, values: shownValues(program, checkpoint) }))
       : Effect.void
@@ -99,13 +101,11 @@ const show = (run: GraphRun, before: Checkpoint, source: Source, parent: string 
     )
   })
 
-/** The state as a stream shows it: the keys of the output. */
-const shownValues = (program: Program, checkpoint: Checkpoint): unknown => {
-  const { kind, output } = program
-  if (kind === "function") return outputOf(program, checkpoint)
-  if (output._tag === "Value") return valuesAt(program, checkpoint, [output.channel])
-  return valuesAt(program, checkpoint, output.channels)
-}
+/** The state as a stream shows it: the keys of the output, or the only channel that is it. */
+const shownValues = (program: Program, checkpoint: Checkpoint): unknown =>
+  program.output._tag === "Value"
+    ? outputOf(program, checkpoint)
+    : valuesAt(program, checkpoint, program.output.channels)
 
 const valuesAt = (program: Program, checkpoint: Checkpoint, channels: ReadonlyArray<number>): unknown => {
   const all = values(program, checkpoint)

@@ -74,13 +74,6 @@ const recordJson = (wire: Wire, record: unknown, each: (channel: ChannelProgram,
 const resultOf = (program: Program | undefined): ChannelProgram | undefined =>
   program?.kind === "function" && program.output._tag === "Value" ? program.channels[program.output.channel] : undefined
 
-const valuesJson = (wire: Wire, values: unknown): Json => {
-  const result = resultOf(wire.program)
-  return result === undefined
-    ? recordJson(wire, values, valueJson)
-    : orOther(wire, values, valueJson(result, values))
-}
-
 const outputJson = (wire: Wire, output: unknown): Json => {
   const { program } = wire
   return program?.output._tag === "Value"
@@ -114,7 +107,7 @@ const inputJson = (wire: Wire, { id, input, node }: Event.TaskStarted): Json => 
 const parts = (wire: Wire, event: Event.Any): Readonly<Record<string, Json>> => {
   switch (event.mode) {
     case "values":
-      return { values: valuesJson(wire, event.values) }
+      return { values: outputJson(wire, event.values) }
     case "updates":
       return { update: updateJson(wire, event.update) }
     case "checkpoints":
