@@ -90,7 +90,10 @@ const readAtOnce = 256
 class Signal {
   #next = Deferred.makeUnsafe<void>()
 
-  readonly wait: Effect.Effect<void> = Effect.suspend(() => Deferred.await(this.#next))
+  /** The next time, counted from when this is read: in the same synchronous step as what it depends on, or a time in between is lost. */
+  get wait(): Effect.Effect<void> {
+    return Deferred.await(this.#next)
+  }
 
   send(): void {
     const now = this.#next

@@ -1,6 +1,6 @@
 /** Journals: events that are held, read by several, and read again; and the events of a run's beginning and end. */
 import { assert, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, Fiber, Schema, Stream } from "effect"
+import { Deferred, Effect, Exit, Fiber, Option, Scheduler, Schema, Stream } from "effect"
 import * as Sse from "effect/encoding/Sse"
 import { TestClock } from "effect/testing"
 import {
@@ -91,6 +91,56 @@ it.effect("the end of the scope ends the run, and those who read", () =>
     assert.isTrue(isInterrupted)
     assert.isTrue(Exit.isFailure(yield* Fiber.await(reader!)))
   }))
+
+/** Yields before some operations, which it draws: between any two of a fiber, others may run. */
+class Drawn extends Scheduler.MixedScheduler {
+  #state: number
+  constructor(seed: number) {
+    super()
+    this.#state = seed
+  }
+  override shouldYield(): boolean {
+    // A generator of Lehmer: any will do.
+    this.#state = (this.#state * 48_271) % 2_147_483_647
+    return this.#state % 4 === 0
+  }
+}
+
+/** Three read a run of 30 events, which goes on from the first when all of them are there; how many each has seen. */
+const threeReaders = (options: Journal.Options | undefined) =>
+  Effect.gen(function*() {
+    const go = yield* Deferred.make<void>()
+    let there = 0
+    const rest = Stream.concat(Stream.fromEffectDrain(Deferred.await(go)), Stream.range(2, 30))
+    const journal = yield* Journal.make(Stream.rechunk(Stream.concat(Stream.make(1), rest), 1), options)
+    const read = Stream.tap(
+      journal.read(),
+      ({ event }) => event === 1 && ++there === 3 ? Deferred.succeed(go, undefined) : Effect.void
+    )
+    const readers = yield* Effect.forEach([1, 2, 3], () => Effect.forkChild(collect(read)))
+    const ended = yield* Effect.forkChild(journal.end)
+    const seen = yield* Effect.forEach(readers, (reader) => Fiber.join(reader))
+    yield* Fiber.join(ended)
+    return seen.map((entries) => entries.length)
+  }).pipe(Effect.scoped)
+
+it.live(
+  "who reads, who waits for the end, and the run of a full journal miss nothing, wherever fibers yield",
+  () =>
+    Effect.gen(function*() {
+      for (let seed = 1; seed <= 40; seed++) {
+        for (const options of [{ capacity: 1 }, { capacity: 3 }, undefined]) {
+          const counts = yield* threeReaders(options).pipe(
+            Effect.provideService(Scheduler.Scheduler, new Drawn(seed)),
+            Effect.timeoutOption("5 seconds")
+          )
+          const what = `seed ${seed}, capacity ${options?.capacity}`
+          assert.deepStrictEqual(Option.getOrUndefined(counts), [30, 30, 30], what)
+        }
+      }
+    }),
+  60_000
+)
 
 // ---------------------------------------------------------------------------
 // Full journals
