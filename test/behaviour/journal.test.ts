@@ -19,6 +19,7 @@ import {
 } from "superstep"
 import { collect, recorded } from "./Pauses.ts"
 import { behaves } from "./Savers.ts"
+import { Drawn } from "./Schedulers.ts"
 
 class Log extends State.make({ log: Channel.append(Schema.String) }) {}
 class Ask extends Interrupt.make("Ask", { payload: Schema.String, answer: Schema.String }) {}
@@ -91,20 +92,6 @@ it.effect("the end of the scope ends the run, and those who read", () =>
     assert.isTrue(isInterrupted)
     assert.isTrue(Exit.isFailure(yield* Fiber.await(reader!)))
   }))
-
-/** Yields before some operations, which it draws: between any two of a fiber, others may run. */
-class Drawn extends Scheduler.MixedScheduler {
-  #state: number
-  constructor(seed: number) {
-    super()
-    this.#state = seed
-  }
-  override shouldYield(): boolean {
-    // A generator of Lehmer: any will do.
-    this.#state = (this.#state * 48_271) % 2_147_483_647
-    return this.#state % 4 === 0
-  }
-}
 
 /** Three read a run of 30 events, which goes on from the first when all of them are there; how many each has seen. */
 const threeReaders = (options: Journal.Options | undefined) =>

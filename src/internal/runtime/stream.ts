@@ -26,10 +26,10 @@ const eventsOf = (said: Streamed, run: (sink: Sink) => Erased<unknown>): Stream.
       modes: new Set(said.modes),
       subgraphs: said.subgraphs ?? false,
       offer: (event) =>
-        Effect.suspend(() => {
-          const offer = Effect.asVoid(Queue.offer(queue, event))
-          return Queue.isFullUnsafe(queue) ? waits.around(offer) : offer
-        }),
+        // At once, if there is room: what finds none waits, whoever was faster.
+        Effect.suspend(() =>
+          Queue.offerUnsafe(queue, event) ? Effect.void : waits.around(Effect.asVoid(Queue.offer(queue, event)))
+        ),
       waits
     }
     return Queue.into(Effect.asVoid(run(sink)), queue)
