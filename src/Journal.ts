@@ -242,8 +242,9 @@ export const make = <A, E, R>(
     (said) =>
       Effect.gen(function*() {
         const kept = new Kept<A, E>(said as Options)
-        const run = Stream.runForEach(stream, (event) => kept.append(event))
-        yield* Effect.forkScoped(Effect.onExit(run, (exit) => Effect.sync(() => kept.end(exit))))
+        const run = yield* Effect.forkScoped(Stream.runForEach(stream, (event) => kept.append(event)))
+        // A run that ends before its first step has no finalizers: who looks from outside sees its end too.
+        run.addObserver((exit) => kept.end(exit))
         return {
           read: (given?: unknown) => {
             const entries = telling(

@@ -1,6 +1,6 @@
 /** Journals: events that are held, read by several, and read again; and the events of a run's beginning and end. */
 import { assert, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, Fiber, Option, Scheduler, Schema, Stream } from "effect"
+import { Cause, Deferred, Effect, Exit, Fiber, Option, Scheduler, Schema, Scope, Stream } from "effect"
 import * as Sse from "effect/encoding/Sse"
 import { TestClock } from "effect/testing"
 import {
@@ -91,6 +91,20 @@ it.effect("the end of the scope ends the run, and those who read", () =>
     }))
     assert.isTrue(isInterrupted)
     assert.isTrue(Exit.isFailure(yield* Fiber.await(reader!)))
+  }))
+
+it.live("a journal whose scope ends before its run has begun, or has ended already, ends as well", () =>
+  Effect.gen(function*() {
+    const closed = yield* Scope.make()
+    yield* Scope.close(closed, Exit.void)
+    const making = Journal.make(Stream.range(1, 3))
+    for (const made of [Effect.scoped(making), Effect.provideService(making, Scope.Scope, closed)]) {
+      const journal = yield* made
+      for (const use of [journal.end, collect(journal.read())]) {
+        const exit = yield* Effect.timeoutOption(Effect.exit(use), "1 second")
+        assert.isTrue(Option.exists(exit, (exit) => Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)))
+      }
+    }
   }))
 
 /** Three read a run of 30 events, which goes on from the first when all of them are there; how many each has seen. */
