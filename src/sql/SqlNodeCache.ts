@@ -79,7 +79,7 @@ const cacheOf = (db: Database.Database<ReturnType<typeof textsOf>>): NodeCacheSh
       Effect.flatMap(Clock.currentTimeMillis, (now) =>
         warned(
           Effect.map(
-            Database.read(db, (connection, { get }) =>
+            Database.attempt(db, (connection, { get }) =>
               Database.execute<{ readonly value: string }>(connection, get, [hashed(scope), hashed(key), now])),
             (rows) =>
               Option.map(Option.fromUndefinedOr(rows[0]), ({ value }) =>
@@ -93,7 +93,7 @@ const cacheOf = (db: Database.Database<ReturnType<typeof textsOf>>): NodeCacheSh
         const expires = ttlMillis === undefined ? null : Math.ceil(now + ttlMillis)
         const params = [hashed(scope), hashed(key), expires, toColumn(value)]
         return warned(
-          Effect.asVoid(Database.read(db, (connection, { set }) => connection.execute(set, params, undefined))),
+          Effect.asVoid(Database.attempt(db, (connection, { set }) => connection.execute(set, params, undefined))),
           undefined,
           "store a result"
         )

@@ -140,6 +140,35 @@ for (const [name, layer] of caches) {
   })
 }
 
+const clients = [
+  ["SQLite", SqliteClient.layer({ filename: ":memory:" })],
+  ["Postgres", layerPostgresClient]
+] as const
+
+for (const [name, client] of clients) {
+  it.live(`a cache that fails leaves the transaction around it as it was: ${name}`, () =>
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      const cache = yield* SqlNodeCache.make
+      yield* sql`CREATE TABLE things (n INTEGER)`
+      yield* sql`ALTER TABLE superstep_cache_results RENAME TO hidden`
+      yield* sql.withTransaction(Effect.gen(function*() {
+        yield* sql`INSERT INTO things VALUES (1)`
+        assert.deepStrictEqual(yield* cache.get("s", "k"), Option.none())
+        yield* sql`INSERT INTO things VALUES (2)`
+        yield* cache.set("s", "k", "1", undefined)
+        yield* sql`INSERT INTO things VALUES (3)`
+      }))
+      assert.deepStrictEqual((yield* sql`SELECT n FROM things ORDER BY n`.values).flat(), [1, 2, 3])
+      yield* sql`ALTER TABLE hidden RENAME TO superstep_cache_results`
+      yield* sql.withTransaction(Effect.gen(function*() {
+        yield* cache.set("s", "k", "2", undefined)
+        assert.deepStrictEqual(yield* cache.get("s", "k"), Option.some("2"))
+      }))
+      assert.deepStrictEqual(yield* cache.get("s", "k"), Option.some("2"))
+    }).pipe(Effect.provideService(References.MinimumLogLevel, "None"), Effect.provide(client)))
+}
+
 describe("a cache that outlives its process", () => {
   it.live("has the results of before, but not those that have expired", () =>
     Effect.gen(function*() {
