@@ -99,7 +99,7 @@ const cacheOf = (db: Database.Database<ReturnType<typeof textsOf>>): NodeCacheSh
         )
       }),
     clear: (scopes) =>
-      Effect.orDie(told(
+      told(
         Database.write(db, (connection, { clear, clearAll }) =>
           scopes === undefined
             ? Effect.asVoid(connection.execute(clearAll, [], undefined))
@@ -107,14 +107,14 @@ const cacheOf = (db: Database.Database<ReturnType<typeof textsOf>>): NodeCacheSh
               discard: true
             })),
         "clear the cache"
-      ))
+      )
   })
 
 /**
  * Keeps results in the table `superstep_cache_results` of the database, which is made if it does not exist. What has expired is removed when the
  * cache is made. Other processes find the results of nodes whose cache policy has an id.
  *
- * A database that fails later is as if the cache were empty, with a warning in the log; a `clear` that fails is a defect.
+ * A database that fails later is as if the cache were empty, with a warning in the log; only `clear` fails.
  *
  * @category constructors
  * @since 0.1.0

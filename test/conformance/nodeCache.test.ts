@@ -41,7 +41,9 @@ const hostile = [
   "x".repeat(5_000)
 ]
 
-const cases: Readonly<Record<string, (cache: NodeCache.NodeCacheShape) => Effect.Effect<void>>> = {
+const cases: Readonly<
+  Record<string, (cache: NodeCache.NodeCacheShape) => Effect.Effect<void, NodeCache.NodeCacheError>>
+> = {
   "gives what was set last, and nothing else": (cache) =>
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* cache.get("s", "k"), Option.none())
@@ -167,6 +169,46 @@ for (const [name, client] of clients) {
       }))
       assert.deepStrictEqual(yield* cache.get("s", "k"), Option.some("2"))
     }).pipe(Effect.provideService(References.MinimumLogLevel, "None"), Effect.provide(client)))
+}
+
+/** A store that does nothing but fail. */
+const broken = (() => {
+  const fail = Effect.fail(new KeyValueStore.KeyValueStoreError({ method: "any", message: "the disk is gone" }))
+  return KeyValueStore.make({
+    get: () => fail,
+    getUint8Array: () => fail,
+    set: () => fail,
+    remove: () => fail,
+    clear: fail,
+    size: fail,
+    keys: fail
+  })
+})()
+
+it.live("a cache that cannot be cleared fails typed, and is otherwise as if it were empty: a key value store", () =>
+  Effect.gen(function*() {
+    const cache = yield* Effect.provideService(KeyValueNodeCache.make, KeyValueStore.KeyValueStore, broken)
+    yield* cache.set("s", "k", "1", undefined)
+    assert.deepStrictEqual(yield* cache.get("s", "k"), Option.none())
+    for (const clear of [cache.clear(), cache.clear(["s"])]) {
+      const error = yield* Effect.flip(clear)
+      assert.deepInclude(error, { _tag: "NodeCacheError", reason: "Storage" })
+      assert.strictEqual(error.message, "storage error at the node cache: cannot clear the cache: the disk is gone")
+    }
+  }).pipe(Effect.provideService(References.MinimumLogLevel, "None")))
+
+for (const [name, client] of clients) {
+  it.live(`a cache that cannot be cleared fails typed: ${name}`, () =>
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      const cache = yield* SqlNodeCache.make
+      yield* sql`DROP TABLE superstep_cache_results`
+      for (const clear of [cache.clear(), cache.clear(["s"])]) {
+        const error = yield* Effect.flip(clear)
+        assert.deepInclude(error, { _tag: "NodeCacheError", reason: "Storage" })
+        assert.match(error.message, /^storage error at the node cache: cannot clear the cache: /)
+      }
+    }).pipe(Effect.provide(client)))
 }
 
 describe("a cache that outlives its process", () => {
