@@ -211,6 +211,41 @@ for (const [name, client] of clients) {
     }).pipe(Effect.provide(client)))
 }
 
+for (const [name, client] of clients) {
+  it.live(
+    `what has expired is removed while results are stored, and no more at once than a little: ${name}`,
+    () =>
+      Effect.gen(function*() {
+        const sql = yield* SqlClient.SqlClient
+        const cache = yield* SqlNodeCache.make
+        const count = Effect.map(
+          sql<{ readonly n: number | bigint }>`SELECT count(*) AS n FROM superstep_cache_results`,
+          ([row]) => Number(row!.n)
+        )
+        const store = (from: number, to: number, ttlMillis: number | undefined) =>
+          Effect.forEach(
+            Array.from({ length: to - from }, (_, index) => from + index),
+            (n) => cache.set("s", String(n), String(n), ttlMillis),
+            { discard: true }
+          )
+        yield* store(0, 2_000, 1_000)
+        yield* store(2_000, 2_040, undefined)
+        yield* store(2_040, 2_047, 1_000_000)
+        assert.strictEqual(yield* count, 2_047)
+        yield* TestClock.adjust("1 minute")
+        yield* sql.withTransaction(store(2_047, 2_050, undefined))
+        assert.strictEqual(yield* count, 2_050)
+        yield* store(2_050, 2_051, undefined)
+        assert.strictEqual(yield* count, 2_051 - 512)
+        yield* store(2_051, 4_000, 1_000_000)
+        assert.strictEqual(yield* count, 2_000)
+        assert.deepStrictEqual(yield* cache.get("s", "2000"), Option.some("2000"))
+        assert.deepStrictEqual(yield* cache.get("s", "2040"), Option.some("2040"))
+      }).pipe(Effect.provide(TestClock.layer()), Effect.provide(client)),
+    30_000
+  )
+}
+
 describe("a cache that outlives its process", () => {
   it.live("has the results of before, but not those that have expired", () =>
     Effect.gen(function*() {

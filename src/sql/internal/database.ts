@@ -42,6 +42,10 @@ export const read = <Texts, A>(db: Database<Texts>, query: Query<Texts, A>): Eff
 export const attempt = <Texts, A>(db: Database<Texts>, query: Query<Texts, A>): Effect.Effect<A, SqlError> =>
   withinOr(db, (connection) => connection === undefined ? alone(db, query) : write(db, query))
 
+/** Runs an effect if there is no transaction. */
+export const outside = <E>(db: Database<unknown>, effect: Effect.Effect<void, E>): Effect.Effect<void, E> =>
+  withinOr(db, (connection) => connection === undefined ? effect : Effect.void)
+
 /** Runs a query in a transaction, or in a savepoint of the transaction that there is. */
 export const write = <Texts, A, E>(
   { sql, texts }: Database<Texts>,

@@ -26,6 +26,8 @@ export interface Dialect {
   readonly smallTable: string
   /** Ends a SELECT whose row no other transaction may lock before this one ends. */
   readonly rowLock: string
+  /** Ends a SELECT that locks the rows it gives, and passes over those that another transaction has locked. */
+  readonly freeRows: string
   /** Makes other processes that prepare the schema wait until the transaction ends. */
   readonly schemaLock: string | undefined
   /** Tells, as `found`, whether the table named by the parameter exists. */
@@ -48,6 +50,7 @@ const sqlite: Dialect = {
   smallTable: " STRICT, WITHOUT ROWID",
   // BEGIN IMMEDIATE has the only write lock there is.
   rowLock: "",
+  freeRows: "",
   schemaLock: undefined,
   hasTable: "SELECT count(*) AS found FROM sqlite_master WHERE type = 'table' AND name = ?",
   text: (sql) => sql
@@ -69,6 +72,7 @@ const pg: Dialect = {
   smallTable: "",
   // Lets rows that refer to the locked one be inserted.
   rowLock: " FOR NO KEY UPDATE",
+  freeRows: " FOR UPDATE SKIP LOCKED",
   schemaLock: `SELECT pg_advisory_xact_lock(${advisoryLock})`,
   hasTable:
     "SELECT count(*) AS found FROM information_schema.tables WHERE table_schema = current_schema() AND table_name = ?",
