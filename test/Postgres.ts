@@ -9,9 +9,11 @@ import { inject } from "vitest"
 interface Session {
   readonly database?: string
   readonly role?: string
+  /** What transactions have unless they are told. */
+  readonly isolation?: string
 }
 
-export const layerClient = (schema: string, { database = "postgres", role }: Session = {}) =>
+export const layerClient = (schema: string, { database = "postgres", isolation, role }: Session = {}) =>
   PgClient.layer({
     host: "127.0.0.1",
     port: inject("postgresPort"),
@@ -21,7 +23,8 @@ export const layerClient = (schema: string, { database = "postgres", role }: Ses
     startupParameters: {
       search_path: schema,
       client_min_messages: "warning",
-      ...(role === undefined ? {} : { role })
+      ...(role === undefined ? {} : { role }),
+      ...(isolation === undefined ? {} : { default_transaction_isolation: isolation })
     }
   })
 
@@ -51,6 +54,9 @@ export const hasVectors = inject("postgresHasVectors")
 
 /** A client in the database that has the extension. */
 export const layerVectorsClient = layerIn({ database: "vectors" })
+
+/** A client whose transactions do not see what others commit, unless they are told to. */
+export const layerIsolatedClient = (isolation: "repeatable read" | "serializable") => layerIn({ isolation })
 
 /** A saver of its own. */
 export const layerPostgres = Layer.provide(SqlCheckpointer.layer, Layer.orDie(layerPostgresClient))

@@ -15,6 +15,7 @@ import { Checkpointer, type CheckpointerShape, type ListOptions } from "../Check
 import { CheckpointError, ThreadConflict, ThreadDeleted } from "../GraphError.ts"
 import type * as Databases from "./internal/database.ts"
 import {
+  beginningOf,
   execute,
   explained,
   hasContent,
@@ -25,12 +26,12 @@ import {
   withReactivity,
   write
 } from "./internal/database.ts"
-import type { Dialect } from "./internal/dialect.ts"
 import {
   type CheckpointColumns,
   checkpointParams,
   type DumpColumns,
   type HeadColumns,
+  headParams,
   type Integer,
   type SavedColumns,
   type TaskColumns,
@@ -41,7 +42,8 @@ import {
   toTask
 } from "./internal/rows.ts"
 import { checkSchema, prepareSchema } from "./internal/schema.ts"
-import { fromBytes, fromColumn, toBytes, toColumn } from "./internal/text.ts"
+import { rowCounts, type Texts, textsOf } from "./internal/statements.ts"
+import { digestOf, fromBytes, fromColumn, toBytes, toColumn } from "./internal/text.ts"
 import * as SqliteClient from "./SqliteClient.ts"
 
 export {
@@ -68,152 +70,6 @@ export {
    */
   sqliteBusyTimeoutMillis
 } from "./internal/database.ts"
-
-/** Rows of tasks per statement, largest first: few texts, so that all stay prepared. SQLite takes 32,766 parameters. */
-const rowCounts: ReadonlyArray<number> = [256, 64, 16, 4, 1]
-
-// ---------------------------------------------------------------------------
-// SQL
-// ---------------------------------------------------------------------------
-
-const checkpointColumns = "id, parent, branch, step, source, created_millis, format, is_keyframe, data, metadata"
-const ofCheckpoint = checkpointColumns.split(", ").map((column) => `c.${column}`).join(", ")
-/** The row of a task in the columns of a checkpoint. */
-const taskAsCheckpoint = (checkpoint: string): string =>
-  `${checkpoint}, NULL, t.revision, NULL, t.status, NULL, NULL, NULL, t.data, t.task`
-
-/** The key of a namespace, of which the thread and the name are given. */
-const namespaceOf = "(SELECT n.key FROM superstep_threads x " +
-  "JOIN superstep_namespaces n ON n.thread = x.key AND n.name = ? WHERE x.thread = ?)"
-
-/**
- * The checkpoints from an id to the nearest keyframe. UNION, not UNION ALL: a damaged file with a cycle must not hang. CROSS JOIN
- * keeps SQLite from reading a whole table first, as it does when a database is young.
- */
-const chain = `WITH RECURSIVE chain (namespace, sequence, id, parent, is_keyframe) AS (
-  SELECT c.namespace, c.sequence, c.id, c.parent, c.is_keyframe
-  FROM superstep_checkpoints c WHERE c.namespace = ${namespaceOf} AND c.id = ?
-  UNION
-  SELECT c.namespace, c.sequence, c.id, c.parent, c.is_keyframe
-  FROM chain CROSS JOIN superstep_checkpoints c
-  WHERE chain.is_keyframe = 0 AND c.namespace = chain.namespace AND c.id = chain.parent
-)`
-
-const values = (row: string, count: number): string => new Array<string>(count).fill(row).join(", ")
-
-/** The number of a checkpoint in its namespace, by which rows of tasks name it: it is short, and grows. */
-const sequenceOf = "(SELECT sequence FROM superstep_checkpoints WHERE namespace = ? AND id = ?)"
-
-const putText = (count: number): string =>
-  `INSERT INTO superstep_tasks (namespace, checkpoint, task, status, revision, data) VALUES ${
-    values(`(?, ${sequenceOf}, ?, ?, ?, ?)`, count)
-  } ` +
-  "ON CONFLICT (namespace, checkpoint, task) " +
-  "DO UPDATE SET status = excluded.status, revision = excluded.revision, data = excluded.data " +
-  "WHERE superstep_tasks.status <> 'done' " +
-  "AND (excluded.status = 'done' OR excluded.revision > superstep_tasks.revision) RETURNING task"
-
-const keptText = (count: number): string =>
-  "SELECT task, status, revision, data FROM superstep_tasks " +
-  `WHERE namespace = ? AND checkpoint = ${sequenceOf} AND task IN (${values("?", count)})`
-
-const listText = (isBefore: boolean, isLimited: boolean): string =>
-  `SELECT ${checkpointColumns} FROM superstep_checkpoints WHERE namespace = ${namespaceOf}${
-    isBefore
-      ? ` AND sequence < (SELECT sequence FROM superstep_checkpoints WHERE namespace = ${namespaceOf} AND id = ?)`
-      : ""
-  }
-  ORDER BY sequence DESC${isLimited ? " LIMIT ?" : ""}`
-
-const removedText = (count: number): string =>
-  "FROM superstep_checkpoints WHERE namespace = (SELECT key FROM superstep_namespaces WHERE thread = ? AND name = ?) " +
-  `AND id IN (${values("?", count)})`
-
-const headsText = `SELECT h.branch, h.place, h.id, h.owner, t.life FROM superstep_threads t
-  JOIN superstep_heads h ON h.thread = t.key AND h.place = ?`
-
-/** Every statement, written for the dialect once. */
-const textsOf = ({ rowLock, text }: Dialect) => ({
-  lockedThread: text(`SELECT key, life FROM superstep_threads WHERE thread = ?${rowLock}`),
-  begin: text("INSERT INTO superstep_threads (thread, life) VALUES (?, ?) ON CONFLICT (thread) DO NOTHING"),
-  threads: text("SELECT thread FROM superstep_threads ORDER BY key"),
-  // Both or neither, in one row.
-  located: text(
-    `SELECT (SELECT key FROM superstep_namespaces WHERE thread = ? AND name = ?) AS namespace, h.id, h.owner
-    FROM (SELECT 1 AS one) o LEFT JOIN superstep_heads h ON h.thread = ? AND h.place = ? AND h.branch = ?`
-  ),
-  root: text("SELECT id FROM superstep_heads WHERE thread = ? AND place = '' AND branch = ?"),
-  beginNamespace: text("INSERT INTO superstep_namespaces (thread, name) VALUES (?, ?) RETURNING key"),
-  newestHead: text(`${headsText} WHERE t.thread = ? ORDER BY h.branch DESC LIMIT 1`),
-  branchHead: text(`${headsText} AND h.branch = ? WHERE t.thread = ?`),
-  moveHead: text(
-    "INSERT INTO superstep_heads (thread, place, branch, id, owner) VALUES (?, ?, ?, ?, ?) " +
-      "ON CONFLICT (thread, place, branch) DO UPDATE SET id = excluded.id, owner = excluded.owner"
-  ),
-  checkpoint: text(
-    `INSERT INTO superstep_checkpoints (namespace, sequence, ${checkpointColumns}) ` +
-      "VALUES (?, (SELECT coalesce(max(sequence), 0) + 1 FROM superstep_checkpoints WHERE namespace = ?), " +
-      `${values("?", checkpointColumns.split(", ").length)}) ON CONFLICT (namespace, id) DO NOTHING`
-  ),
-  exists: text("SELECT 1 FROM superstep_checkpoints WHERE namespace = ? AND id = ?"),
-  // One statement reads checkpoints and tasks, so that both are of the same instant.
-  saved: text(`${chain}
-    SELECT 0 AS is_task, c.sequence, ${ofCheckpoint}
-    FROM chain CROSS JOIN superstep_checkpoints c
-    WHERE c.namespace = chain.namespace AND c.sequence = chain.sequence
-    UNION ALL
-    SELECT 1, chain.sequence, ${taskAsCheckpoint("chain.id")}
-    FROM chain CROSS JOIN superstep_tasks t
-    WHERE t.namespace = chain.namespace AND t.checkpoint = chain.sequence`),
-  list: text(listText(false, false)),
-  listLimit: text(listText(false, true)),
-  listBefore: text(listText(true, false)),
-  listBeforeLimit: text(listText(true, true)),
-  put: new Map(rowCounts.map((count) => [count, text(putText(count))])),
-  done: text(
-    `SELECT count(*) AS done FROM superstep_tasks WHERE namespace = ? AND checkpoint = ${sequenceOf} AND status = 'done'`
-  ),
-  kept: new Map(rowCounts.map((count) => [count, text(keptText(count))])),
-  // One statement too. No lock: a thread may be long, and others go on meanwhile.
-  all: text(`SELECT 0 AS kind, n.key AS namespace, n.name, c.sequence, ${ofCheckpoint}
-    FROM superstep_threads x JOIN superstep_namespaces n ON n.thread = x.key
-    JOIN superstep_checkpoints c ON c.namespace = n.key WHERE x.thread = ?
-    UNION ALL
-    SELECT 1, n.key, n.name, c.sequence, ${taskAsCheckpoint("c.id")}
-    FROM superstep_threads x JOIN superstep_namespaces n ON n.thread = x.key
-    JOIN superstep_checkpoints c ON c.namespace = n.key
-    JOIN superstep_tasks t ON t.namespace = n.key AND t.checkpoint = c.sequence WHERE x.thread = ?
-    UNION ALL
-    SELECT 2, 0, h.place, 0, h.id, NULL, h.branch, NULL, NULL, NULL, NULL, NULL, NULL, h.owner
-    FROM superstep_threads x JOIN superstep_heads h ON h.thread = x.key WHERE x.thread = ?`),
-  allHeads: text("SELECT place, branch, id FROM superstep_heads WHERE thread = ?"),
-  removeCheckpoints: new Map(rowCounts.map((count) => [count, text(`DELETE ${removedText(count)}`)])),
-  removeTasks: new Map(
-    rowCounts.map((count) => [
-      count,
-      text(
-        `DELETE FROM superstep_tasks WHERE (namespace, checkpoint) IN (SELECT namespace, sequence ${
-          removedText(count)
-        })`
-      )
-    ])
-  ),
-  removeHead: text("DELETE FROM superstep_heads WHERE thread = ? AND place = ? AND branch = ?"),
-  removeNamespaces: text(
-    "DELETE FROM superstep_namespaces WHERE thread = ? " +
-      "AND NOT EXISTS (SELECT 1 FROM superstep_checkpoints c WHERE c.namespace = superstep_namespaces.key)"
-  ),
-  deletes: [
-    "DELETE FROM superstep_heads WHERE thread = ?",
-    ...["tasks", "checkpoints"].map((table) =>
-      `DELETE FROM superstep_${table} WHERE namespace IN (SELECT key FROM superstep_namespaces WHERE thread = ?)`
-    ),
-    "DELETE FROM superstep_namespaces WHERE thread = ?"
-  ].map(text),
-  deleteThread: text("DELETE FROM superstep_threads WHERE key = ?")
-})
-
-type Texts = ReturnType<typeof textsOf>
 
 // ---------------------------------------------------------------------------
 // Transactions
@@ -249,20 +105,33 @@ const guard = <A, E, R>(
 interface ThreadColumns {
   readonly key: Integer
   readonly life: string
+  readonly sees_committed: boolean | Integer
 }
 
-const threadIn = (
+/** The row of a thread, which nobody else moves on before the transaction ends. */
+const lockedThread = (
   connection: Connection,
-  text: string,
+  { lockedThread }: Texts,
   thread: string
-): Effect.Effect<ThreadColumns | undefined, SqlError> =>
-  Effect.map(execute<ThreadColumns>(connection, text, [toColumn(thread)]), (rows) => rows[0])
+): Effect.Effect<ThreadColumns | undefined, SqlError | CheckpointError> =>
+  Effect.flatMap(
+    execute<ThreadColumns>(connection, lockedThread, [toColumn(thread)]),
+    ([row]) =>
+      row === undefined || Boolean(row.sees_committed) ? Effect.succeed(row) : Effect.fail(
+        new CheckpointError({
+          reason: "Storage",
+          thread,
+          detail:
+            "the transaction around it does not see what others commit: begin it with ISOLATION LEVEL READ COMMITTED"
+        })
+      )
+  )
 
 /** The key of a thread in its life; it begins with a commit that knows of none. */
 const keyFor = Effect.fnUntraced(function*(connection: Connection, texts: Texts, thread: string, given: Commit) {
   const life = toColumn(given.life ?? given.owner)
   if (given.life === undefined) yield* connection.execute(texts.begin, [toColumn(thread), life], undefined)
-  const row = yield* threadIn(connection, texts.lockedThread, thread)
+  const row = yield* lockedThread(connection, texts, thread)
   if (row?.life === life) return row.key
   if (given.life !== undefined) return yield* new ThreadDeleted({ thread })
   const found = Option.getOrUndefined(yield* head(connection, texts, thread, "", undefined))
@@ -331,9 +200,12 @@ const besideEach = (
     batchesOf(own).map((batch) => [besideOf(namespace, checkpoint), batch] as const)
   )
 
+// Keys are counted from 1.
+const noKey = 0
+
 /** Where a graph stands in a branch of a thread. */
 interface Located {
-  /** The key of its namespace; 0, which is none, before the first checkpoint. */
+  /** The key of its namespace; before the first checkpoint one that none has. */
   readonly namespace: Integer
   readonly head: { readonly id: string; readonly owner: string } | undefined
 }
@@ -350,9 +222,9 @@ const locate = (
   key: Integer,
   { branch, namespace, place }: { readonly branch: number; readonly namespace: string; readonly place: string }
 ): Effect.Effect<Located, SqlError> => {
-  const params = [key, toColumn(namespace), key, toColumn(place), branch]
+  const params = [key, digestOf(namespace), key, digestOf(place), branch]
   return Effect.map(execute<LocatedColumns>(connection, texts.located, params), ([row]) => ({
-    namespace: row!.namespace ?? 0,
+    namespace: row!.namespace ?? noKey,
     head: row!.id === null ? undefined : { id: fromBytes(row!.id), owner: fromColumn(row!.owner!) }
   }))
 }
@@ -365,10 +237,13 @@ const leftBehind = (
   { branch, place, root }: { readonly branch: number; readonly place: string; readonly root: string | undefined }
 ): Effect.Effect<ThreadConflict | undefined, SqlError> => {
   if (place === "") return Effect.undefined
-  return Effect.map(execute<{ readonly id: Uint8Array }>(connection, texts.root, [key, branch]), ([row]) => {
-    const found = row === undefined ? undefined : fromBytes(row.id)
-    return found === root ? undefined : new ThreadConflict({ thread, branch, expected: root, found })
-  })
+  return Effect.map(
+    execute<{ readonly id: Uint8Array }>(connection, texts.root, [key, digestOf(""), branch]),
+    ([row]) => {
+      const found = row === undefined ? undefined : fromBytes(row.id)
+      return found === root ? undefined : new ThreadConflict({ thread, branch, expected: root, found })
+    }
+  )
 }
 
 /** The key of a namespace that begins. */
@@ -379,14 +254,18 @@ const begin = (
   namespace: string
 ): Effect.Effect<Integer, SqlError> =>
   Effect.map(
-    execute<{ readonly key: Integer }>(connection, texts.beginNamespace, [key, toColumn(namespace)]),
+    execute<{ readonly key: Integer }>(connection, texts.beginNamespace, [
+      key,
+      digestOf(namespace),
+      toColumn(namespace)
+    ]),
     ([row]) => row!.key
   )
 
 const putTasks = Effect.fnUntraced(
   function*(connection: Connection, texts: Texts, thread: string, put: Put) {
     const { branch, life, tasks: rows } = put
-    const begun = yield* threadIn(connection, texts.lockedThread, thread)
+    const begun = yield* lockedThread(connection, texts, thread)
     if (begun?.life !== toColumn(life)) return yield* new ThreadDeleted({ thread })
     const at = yield* locate(connection, texts, begun.key, put)
     const found = at.head?.id
@@ -454,12 +333,11 @@ const makeMove = Effect.fnUntraced(
     // A branch that would begin at a checkpoint that is gone.
     const base = place === "" && expected === undefined && by.isBegun ? checkpoint.parent : undefined
     if (base !== undefined && !(yield* isStored(base))) return yield* conflict
-    const namespace = at.namespace === 0 ? yield* begin(connection, texts, key, move.namespace) : at.namespace
+    const namespace = at.namespace === noKey ? yield* begin(connection, texts, key, move.namespace) : at.namespace
     // Before the rows of tasks: some stand beside it.
     yield* connection.execute(texts.checkpoint, checkpointParams(namespace, checkpoint), undefined)
     if (!(yield* putFolded(connection, texts, namespace, move))) return yield* conflict
-    const head = [key, toColumn(place), branch, toBytes(id), toColumn(owner)]
-    yield* connection.execute(texts.moveHead, head, undefined)
+    yield* connection.execute(texts.moveHead, headParams(key, { branch, place, id, owner }), undefined)
   }
 )
 
@@ -494,13 +372,13 @@ const restore = Effect.fnUntraced(
     given: { readonly dump: Dump; readonly life: string }
   ) {
     const { dump: { checkpoints, heads, tasks }, life } = given
-    const found = yield* threadIn(connection, texts.lockedThread, thread)
+    const found = yield* lockedThread(connection, texts, thread)
     if (found !== undefined) {
       const at = Option.getOrUndefined(yield* head(connection, texts, thread, "", undefined))
       return yield* new ThreadConflict({ thread, branch: at?.branch ?? 1, expected: undefined, found: at?.id })
     }
     yield* connection.execute(texts.begin, [toColumn(thread), toColumn(life)], undefined)
-    const row = yield* threadIn(connection, texts.lockedThread, thread)
+    const row = yield* lockedThread(connection, texts, thread)
     const { key } = row!
     // Another one has begun it meanwhile.
     if (row!.life !== toColumn(life)) {
@@ -518,10 +396,7 @@ const restore = Effect.fnUntraced(
         yield* putBatch(connection, texts, beside, batch)
       }
     }
-    for (const { branch, id, owner, place } of heads) {
-      const head = [key, toColumn(place), branch, toBytes(id), toColumn(owner)]
-      yield* connection.execute(texts.moveHead, head, undefined)
-    }
+    for (const head of heads) yield* connection.execute(texts.moveHead, headParams(key, head), undefined)
   }
 )
 
@@ -532,7 +407,7 @@ const remove = Effect.fnUntraced(
     thread: string,
     { branch: newest, checkpoints, heads, life }: Removal
   ) {
-    const row = yield* threadIn(connection, texts.lockedThread, thread)
+    const row = yield* lockedThread(connection, texts, thread)
     if (row?.life !== toColumn(life)) return yield* new ThreadDeleted({ thread })
     const all = yield* execute<HeadColumns>(connection, texts.allHeads, [row.key])
     const seen = new Map(heads.map(({ branch, id, place }) => [`${branch} ${place}`, id]))
@@ -547,11 +422,11 @@ const remove = Effect.fnUntraced(
       return yield* new ThreadConflict({ thread, branch, expected: undefined, found })
     }
     for (const { branch, place } of heads) {
-      yield* connection.execute(texts.removeHead, [row.key, toColumn(place), branch], undefined)
+      yield* connection.execute(texts.removeHead, [row.key, digestOf(place), branch], undefined)
     }
     for (const [namespace, own] of Map.groupBy(checkpoints, (one) => one.namespace)) {
       for (const batch of batchesOf(own)) {
-        const params = [row.key, toColumn(namespace), ...batch.map(({ id }) => toBytes(id))]
+        const params = [row.key, digestOf(namespace), ...batch.map(({ id }) => toBytes(id))]
         yield* connection.execute(texts.removeTasks.get(batch.length)!, params, undefined)
         yield* connection.execute(texts.removeCheckpoints.get(batch.length)!, params, undefined)
       }
@@ -561,7 +436,7 @@ const remove = Effect.fnUntraced(
 )
 
 const deleteThread = Effect.fnUntraced(function*(connection: Connection, texts: Texts, thread: string) {
-  const row = yield* threadIn(connection, texts.lockedThread, thread)
+  const row = yield* lockedThread(connection, texts, thread)
   if (row === undefined) return
   for (const text of texts.deletes) yield* connection.execute(text, [row.key], undefined)
   yield* connection.execute(texts.deleteThread, [row.key], undefined)
@@ -575,8 +450,8 @@ const head = (
   branch: number | undefined
 ): Effect.Effect<Option.Option<HeadRow>, SqlError> => {
   const rows = branch === undefined
-    ? execute<HeadColumns>(connection, texts.newestHead, [toColumn(place), toColumn(thread)])
-    : execute<HeadColumns>(connection, texts.branchHead, [toColumn(place), branch, toColumn(thread)])
+    ? execute<HeadColumns>(connection, texts.newestHead, [toColumn(thread), digestOf(place)])
+    : execute<HeadColumns>(connection, texts.branchHead, [toColumn(thread), digestOf(place), branch])
   return Effect.map(rows, (rows) => rows.length === 0 ? Option.none() : Option.some(toHead(rows[0]!)))
 }
 
@@ -589,7 +464,7 @@ const get = (
 ): Effect.Effect<Option.Option<Saved>, SqlError> =>
   Effect.map(
     // Values, not records: a long chain is read in less time.
-    connection.executeValues(texts.saved, [toColumn(namespace), toColumn(thread), toBytes(id)]),
+    connection.executeValues(texts.saved, [digestOf(namespace), toColumn(thread), toBytes(id)]),
     (rows) => toSaved(id, rows as unknown as ReadonlyArray<SavedColumns>)
   )
 
@@ -601,7 +476,7 @@ const list = (
   { before, limit }: ListOptions
 ): Effect.Effect<ReadonlyArray<CheckpointRow>, SqlError> => {
   const isLimited = limit !== undefined && Number.isFinite(limit)
-  const where = [toColumn(namespace), toColumn(thread)]
+  const where = [digestOf(namespace), toColumn(thread)]
   const params: Array<unknown> = [...where]
   if (before !== undefined) params.push(...where, toBytes(before))
   if (isLimited) params.push(Math.max(0, Math.trunc(limit)))
@@ -662,7 +537,8 @@ export const make: Effect.Effect<CheckpointerShape, CheckpointError, SqlClient> 
   const sql = (yield* SqlClient).withoutTransforms()
   const dialect = yield* dialectFor(sql)
   yield* guard(prepareSchema(sql, dialect), "prepare the tables", "")
-  const db: Database = { sql, texts: textsOf(dialect) }
+  const begin = yield* guard(beginningOf(sql, dialect), "ask for the isolation of transactions", "")
+  const db: Database = { sql, texts: textsOf(dialect), begin }
   return Checkpointer.of({
     head: (thread, place, branch) =>
       guard(read(db, (connection, texts) => head(connection, texts, thread, place, branch)), "read the head", thread),

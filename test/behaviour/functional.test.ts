@@ -64,7 +64,7 @@ behaves(
       const thread = flow.thread("t")
       assert.deepStrictEqual(payloads(yield* paused(thread.invoke([0, 1]))), ["?"])
       assert.deepStrictEqual(yield* thread.resume(Ask.reply("answer")), ["0answer", "2answer"])
-      assert.deepStrictEqual(calls, [0, 1])
+      assert.deepStrictEqual(calls.toSorted(), [0, 1])
     })
 )
 
@@ -506,16 +506,27 @@ behaves("one that fails interrupts the others; what has finished stays", () =>
     let isDown = true
     const { calls, double } = doubling()
     const fails = doubling({ fails: () => isDown })
+    const [begun, finished] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
     let interrupted = 0
     const waits = Task.make("waits", {
       output: Schema.Int,
       run: () =>
-        isDown ? Effect.onInterrupt(Effect.never, () => Effect.sync(() => void interrupted++)) : Effect.succeed(1)
+        isDown
+          ? Effect.andThen(
+            Deferred.succeed(begun, undefined),
+            Effect.onInterrupt(Effect.never, () => Effect.sync(() => void interrupted++))
+          )
+          : Effect.succeed(1)
     })
     const flow = Entrypoint.make("flow", {
       input: Schema.Int,
       output: ints,
-      run: (n) => Task.all([double(n), Effect.delay(fails.double(n), "20 millis"), waits()])
+      run: (n) =>
+        Task.all([
+          Effect.tap(double(n), Deferred.succeed(finished, undefined)),
+          Effect.andThen(Effect.all([Deferred.await(begun), Deferred.await(finished)]), fails.double(n)),
+          waits()
+        ])
     })
     const thread = flow.thread("t")
     assert.strictEqual((yield* Effect.flip(thread.invoke(1)))._tag, "Down")
@@ -924,3 +935,107 @@ it.effect("a cache key of a task or an entrypoint gets its input", () =>
     assert.deepStrictEqual(runs, ["task 1", "task 2", "flow 1", "flow 2"])
     assert.deepStrictEqual(seen, [1, 2, 11, 1, 2, 11])
   }).pipe(Effect.provide(NodeCache.layerMemory)))
+
+behaves("keys of calls may be long, and calls stand inside each other", () =>
+  Effect.gen(function*() {
+    const key = "漢".repeat(512)
+    const leaf = Task.make("leaf", { input: Schema.Int, output: Schema.Int, run: (n) => n + 1 })
+    const middle = Task.make("middle", { input: Schema.Int, output: Schema.Int, run: (n) => leaf(n, { key }) })
+    const outer = Task.make("outer", { input: Schema.Int, output: Schema.Int, run: (n) => middle(n, { key }) })
+    const deep = Entrypoint.make("deep", {
+      input: Schema.Int,
+      output: Schema.Int,
+      run: Effect.fnUntraced(function*(n) {
+        const made = yield* outer(n, { key })
+        return (yield* Ask.ask("?")) === "yes" ? made : 0
+      })
+    })
+    yield* Effect.flip(deep.thread("t").invoke(1))
+    assert.strictEqual(yield* deep.thread("t").resume(Ask.reply("yes")), 2)
+    assert.isUndefined((yield* deep.thread("t").verify).divergence)
+  }))
+
+/** A task that fails the first times. */
+const unreliable = (failures: number) => {
+  let tries = 0
+  const task = Task.make("unreliable", {
+    input: Schema.Int,
+    output: Schema.Int,
+    run: (n) => Effect.suspend(() => tries++ < failures ? Effect.fail(new Down()) : Effect.succeed(n))
+  })
+  return { task, tries: () => tries }
+}
+
+behaves(
+  "a call that is made again stands where it stood, and those that follow are found",
+  () =>
+    Effect.gen(function*() {
+      const { task, tries } = unreliable(2)
+      const { calls, double } = doubling()
+      const flow = Entrypoint.make("flow", {
+        input: Schema.Int,
+        output: ints,
+        run: Effect.fnUntraced(function*(n) {
+          const one = yield* Effect.retry(task(n), { times: 3 })
+          const two = yield* double(one)
+          yield* Ask.ask("?")
+          return [one, two]
+        })
+      })
+      const thread = flow.thread("t")
+      assert.deepStrictEqual(payloads(yield* paused(thread.invoke(1))), ["?"])
+      assert.deepStrictEqual(yield* thread.resume(Ask.reply("go")), [1, 2])
+      assert.deepStrictEqual([tries(), calls], [3, [1]])
+    })
+)
+
+behaves(
+  "what is called instead of a call that has failed takes no place of those that follow otherwise",
+  () =>
+    Effect.gen(function*() {
+      // Down in the first run and in the second, and up in the third.
+      const { task } = unreliable(2)
+      const { calls, double } = doubling()
+      const instead = Task.make("instead", { input: Schema.Int, output: Schema.Int, run: (n) => n * 100 })
+      const flow = Entrypoint.make("flow", {
+        input: Schema.Int,
+        output: ints,
+        run: Effect.fnUntraced(function*(n) {
+          const one = yield* Effect.catch(task(n), () => instead(n))
+          const two = yield* double(one)
+          yield* Ask.ask("first?")
+          yield* Ask.ask("second?")
+          return [one, two]
+        })
+      })
+      const thread = flow.thread("t")
+      assert.deepStrictEqual(payloads(yield* paused(thread.invoke(1))), ["first?"])
+      assert.deepStrictEqual(payloads(yield* paused(thread.resume(Ask.reply("go")))), ["second?"])
+      assert.deepStrictEqual(calls, [100])
+      assert.deepStrictEqual(yield* thread.resume(Ask.reply("go")), [1, 2])
+      assert.deepStrictEqual(calls, [100, 1])
+    })
+)
+
+behaves("several at once that have failed are made again where they stood", () =>
+  Effect.gen(function*() {
+    const { task, tries } = unreliable(1)
+    const { calls, double } = doubling()
+    const flow = Entrypoint.make("flow", {
+      input: Schema.Int,
+      output: ints,
+      run: Effect.fnUntraced(function*(n) {
+        const [one, two] = yield* Effect.retry(
+          Task.all([double(n), Effect.flatMap(double(n + 1), (m) => task(m))], { concurrency: 1 }),
+          { times: 1 }
+        )
+        const three = yield* double(7)
+        yield* Ask.ask("?")
+        return [one, two, three]
+      })
+    })
+    const thread = flow.thread("t")
+    assert.deepStrictEqual(payloads(yield* paused(thread.invoke(1))), ["?"])
+    assert.deepStrictEqual(yield* thread.resume(Ask.reply("go")), [2, 4, 14])
+    assert.deepStrictEqual([tries(), calls], [2, [1, 2, 7]])
+  }))

@@ -230,7 +230,7 @@ describe("Law17 what does not read back is refused, and named", () => {
     assert.deepInclude(forged("[\"last\",5]", "[\"last\",\"five\"]"), { reason: "Decode", channel: "last" })
     assert.deepInclude(forged("[\"a\"]", "[1]"), { reason: "Decode", channel: "list" })
     const cell = damaged((row) =>
-      resealed(row, (json) => json.replace("[\"branch:to:a\",null]", "[\"branch:to:a\",1]"))
+      resealed(row, (json) => json.replace("\"cells\":[\"branch:to:a\"", "\"cells\":[[\"branch:to:a\",1]"))
     )
     assert.deepInclude(faultOf(cell), { reason: "Decode", channel: "branch:to:a" })
   })

@@ -290,6 +290,40 @@ describe("tables", () => {
       assert.deepStrictEqual((yield* saver.list("t", "", {})).map(({ id }) => id), ids.toReversed())
       assert.strictEqual(Option.getOrThrow(yield* saver.head("t", "")).id, "")
     }).pipe(Effect.provide(layer)))
+  it.effect("the number of a checkpoint that was removed is given again, and nothing of the old one comes with it", () =>
+    Effect.gen(function*() {
+      const saver = yield* Checkpointer
+      yield* commitAll("t", ["a", "b"])
+      yield* commit("t", commitOf(checkpoint("f", "a", { branch: 2 }), { expected: undefined }))
+      yield* putTasks("t", [task("f", "1")], { branch: 2 })
+      const removal = {
+        checkpoints: [{ namespace: "", id: "f" }],
+        heads: [{ branch: 2, place: "", id: "f" }],
+        branch: 2
+      }
+      yield* saver.remove("t", { ...removal, life: "owner" })
+      yield* commit("t", commitOf(checkpoint("c", "b")))
+      const { chain, tasks } = Option.getOrThrow(yield* saver.get("t", "", "c"))
+      assert.deepStrictEqual([chain.map(({ id }) => id), tasks], [["a", "b", "c"], []])
+      assert.deepStrictEqual((yield* saver.list("t", "", {})).map(({ id }) => id), ["c", "b", "a"])
+    }).pipe(Effect.provide(layer)))
+  it.effect("a namespace whose checkpoints are all removed is removed, and may begin again", () =>
+    Effect.gen(function*() {
+      const saver = yield* Checkpointer
+      const inside = { namespace: "n", place: "p" }
+      yield* commitAll("t", ["a"])
+      yield* commitAll("t", ["x"], inside)
+      assert.deepStrictEqual(yield* count, [1, 2, 2, 0, 2])
+      const removal = {
+        checkpoints: [{ namespace: "n", id: "x" }],
+        heads: [{ branch: 1, place: "p", id: "x" }],
+        branch: 1
+      }
+      yield* saver.remove("t", { ...removal, life: "owner" })
+      assert.deepStrictEqual(yield* count, [1, 1, 1, 0, 1])
+      yield* commitAll("t", ["y"], inside)
+      assert.deepStrictEqual((yield* saver.list("t", "n", {})).map(({ id }) => id), ["y"])
+    }).pipe(Effect.provide(layer)))
   it.effect("a refused commit leaves no row behind", () =>
     Effect.gen(function*() {
       yield* Effect.flip(commit("t", commitOf(checkpoint("b", "a"), { tasks: [task("a", "1")] })))

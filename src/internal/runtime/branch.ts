@@ -1,12 +1,16 @@
 /** The branches of a task: where what it calls and asks has its place, and where it goes no further. */
 import * as Context from "effect/Context"
 import type { AnyRequest } from "../../Interrupt.ts"
+import { hash } from "../engine/hash.ts"
 
 /** A fiber, as far as a branch looks at it. */
 export interface Caller {
   readonly id: number
   readonly context: Context.Context<never>
 }
+
+/** A call that is made by its order, and what tells it from others: asked for only where one has gone wrong. */
+export type Call = () => string
 
 /** What is called or asked one after another in one attempt of a task: by the node itself, or by one of several effects that it runs at once. */
 export class Branch {
@@ -17,6 +21,10 @@ export class Branch {
   #caller: number | undefined = undefined
   #asker: number | undefined = undefined
   #count = 0
+  /** The call that was made last, if it has gone wrong. */
+  #wrong: { readonly place: string; readonly call: Call } | undefined = undefined
+  /** Which calls have gone wrong: those that follow are others than if they had not. */
+  #history = ""
   /** What it waits for, if it has asked for what it was not given. */
   unanswered: AnyRequest | undefined = undefined
   /** How often each question was asked and answered, by tag. */
@@ -31,10 +39,22 @@ export class Branch {
     this.place = place
   }
 
-  /** The place of the next call; none for a second fiber. */
-  next(fiber: number): string | undefined {
+  /** The place of the next call; none for a second fiber. A call that has gone wrong has the same place when it is made again. */
+  next(fiber: number, call: Call): string | undefined {
     this.#caller ??= fiber
-    return this.#caller === fiber ? `${this.place}${this.#count++}` : undefined
+    if (this.#caller !== fiber) return undefined
+    const wrong = this.#wrong
+    this.#wrong = undefined
+    if (wrong !== undefined) {
+      if (wrong.call() === call()) return wrong.place
+      this.#history = `x${hash(wrong.place).slice(0, historyLength)}`
+    }
+    return `${this.place}${this.#count++}${this.#history}`
+  }
+
+  /** Notes that the call of a place has gone wrong: it is made again, now or in a later run, or others follow that would not otherwise. */
+  fail(place: string, call: Call): void {
+    this.#wrong = { place, call }
   }
 
   /** Whether the questions of the branch are those of the fiber. */
@@ -70,8 +90,11 @@ export const branchOf = (root: Branch, fiber: Caller): Branch => {
   return branch?.owner === root.owner ? branch : root
 }
 
-// Longer than any number of calls.
-const maxDigits = 16
+// Enough to tell the histories of one task apart. A place holds the history before it, and so all that has gone wrong.
+const historyLength = 8
+
+// Longer than any number of calls with a history.
+const maxDigits = 24
 
 /** A place as a text that sorts as its calls are made. */
 export const inOrder = (place: string): string =>

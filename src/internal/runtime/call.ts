@@ -6,8 +6,9 @@ import { ConcurrentCall, Steering } from "../../GraphError.ts"
 import { Request } from "../../Interrupt.ts"
 import { Running } from "../../Running.ts"
 import { output } from "../engine/checkpoint.ts"
+import { originOf } from "../engine/inputs.ts"
 import type { Persistence, Program } from "../engine/program.ts"
-import { Branch, branchOf, type Caller, CurrentBranch, inOrder } from "./branch.ts"
+import { Branch, branchOf, type Call, type Caller, CurrentBranch, inOrder } from "./branch.ts"
 import type { Attempt, Erased, GraphExit } from "./task.ts"
 
 const concurrent = (attempt: Attempt, called: string): Effect.Effect<never, unknown> => {
@@ -68,6 +69,10 @@ const calling = (call: (attempt: Attempt, branch: Branch, fiber: Caller) => Eras
       }))
   )
 
+/** A call by its order, whose place is that of the same call again if it goes wrong. */
+const failing = <A>(branch: Branch, place: string, call: Call, made: Erased<A>): Erased<A> =>
+  Effect.onError(made, () => Effect.sync(() => branch.fail(place, call)))
+
 /** Runs a program inside the node that asks for it. */
 export const callInside = (
   { persistence, program }: Called,
@@ -75,10 +80,13 @@ export const callInside = (
   key: string | undefined
 ): Erased<unknown> =>
   calling((attempt, branch, { id: fiber }) => {
-    const place = key === undefined ? branch.next(fiber) : `@${key}`
+    const told = () => originOf(program, input)
+    const place = key === undefined ? branch.next(fiber, told) : `@${key}`
     if (place === undefined) return concurrent(attempt, program.name)
     const call = () => attempt.nest({ program, persistence, input, key: place })
-    const exit = key === undefined ? call() : attempt.keyed(key, program.name, call)
+    const exit = key === undefined
+      ? failing(branch, place, told, call())
+      : attempt.keyed(key, program.name, call)
     return Effect.flatMap(exit, (exit) => conclude(program, attempt, { branch, fiber, key, place }, exit))
   })
 
@@ -96,7 +104,8 @@ export const callAll = (
   concurrency: number | "unbounded"
 ): Erased<ReadonlyArray<unknown>> =>
   calling((attempt, branch, { id: fiber }) => {
-    const place = branch.next(fiber)
+    const told = () => `all ${effects.length}`
+    const place = branch.next(fiber, told)
     if (place === undefined) return concurrent(attempt, "Task.all")
     const branches = effects.map((_, index) => new Branch(attempt, `${place}.${index}.`))
     const running = effects.map((effect, index) =>
@@ -106,7 +115,8 @@ export const callAll = (
           Exit.isSuccess(exit) || isPause(exit) ? Effect.succeed(exit) : Effect.failCause(exit.cause)
       )
     )
-    return Effect.flatMap(Effect.all(running, { concurrency }), (exits) => {
+    const all = failing(branch, place, told, Effect.all(running, { concurrency }))
+    return Effect.flatMap(all, (exits) => {
       // What waits in a branch, waits here, whatever the branch made of it.
       for (const { end } of branches) if (end !== undefined) branch.close(end, fiber)
       return Effect.all(exits)

@@ -20,7 +20,27 @@ export const sqliteBusyTimeoutMillis = 250
 export interface Database<Texts> {
   readonly sql: SqlClient
   readonly texts: Texts
+  /** What its transactions begin with, so that they see what others commit. */
+  readonly begin?: string | undefined
 }
+
+/** What transactions have to begin with here. */
+export const beginningOf = (sql: SqlClient, { isolation }: Dialect): Effect.Effect<string | undefined, SqlError> =>
+  isolation === undefined ? Effect.undefined : Effect.map(
+    sql.unsafe<{ readonly is_wanted: boolean }>(isolation.ask),
+    ([row]) => row!.is_wanted ? undefined : isolation.begin
+  )
+
+/** Runs something in a transaction that begins with a statement, or in a savepoint of the one that there is. */
+export const transaction = <A, E, R>(
+  sql: SqlClient,
+  begin: string | undefined,
+  effect: Effect.Effect<A, E, R>
+): Effect.Effect<A, E | SqlError, R> =>
+  begin === undefined ? sql.withTransaction(effect) : Effect.withFiber((fiber) => {
+    const isInside = Context.getOrUndefined(fiber.context, sql.transactionService) !== undefined
+    return sql.withTransaction(isInside ? effect : Effect.andThen(sql.unsafe(begin), effect))
+  })
 
 export type Query<Texts, A, E = never> = (connection: Connection, texts: Texts) => Effect.Effect<A, E | SqlError>
 
@@ -48,10 +68,12 @@ export const outside = <E>(db: Database<unknown>, effect: Effect.Effect<void, E>
 
 /** Runs a query in a transaction, or in a savepoint of the transaction that there is. */
 export const write = <Texts, A, E>(
-  { sql, texts }: Database<Texts>,
+  { begin, sql, texts }: Database<Texts>,
   query: Query<Texts, A, E>
 ): Effect.Effect<A, E | SqlError> =>
-  sql.withTransaction(
+  transaction(
+    sql,
+    begin,
     Effect.withFiber((fiber) => query(Context.getUnsafe(fiber.context, sql.transactionService)[0], texts))
   )
 
@@ -64,7 +86,10 @@ const isPassing = (error: unknown): boolean => isSqlError(error) && passing.has(
 /** What went wrong; a client's own account of the same is not repeated. */
 const detailOf = (error: SqlError, what: string): string => {
   if (error.reason._tag === "LockTimeoutError") return `${what}: another process kept the database locked`
-  return error.message.startsWith(what) ? error.message : `${what}: ${error.message}`
+  const own = error.message.startsWith(what) ? error.message : `${what}: ${error.message}`
+  // A client of Postgres says only there why.
+  const reason = error.reason.cause instanceof Error ? error.reason.cause.message : ""
+  return reason === "" || own.includes(reason) ? own : `${own}: ${reason}`
 }
 
 /** Where a connection is lost, so is the end of its transaction: what the client takes for a defect is the failure of the database. */

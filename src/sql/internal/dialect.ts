@@ -28,6 +28,10 @@ export interface Dialect {
   readonly rowLock: string
   /** Ends a SELECT that locks the rows it gives, and passes over those that another transaction has locked. */
   readonly freeRows: string
+  /** Tells whether a transaction sees what others have committed since it began: what it reads under a lock is what stands. */
+  readonly seesCommitted: string
+  /** Asks for the isolation that transactions have unless they are told, and begins one that sees what others commit. */
+  readonly isolation: { readonly ask: string; readonly begin: string } | undefined
   /** Makes other processes that prepare the schema wait until the transaction ends. */
   readonly schemaLock: string | undefined
   /** Tells, as `found`, whether the table named by the parameter exists. */
@@ -51,6 +55,9 @@ const sqlite: Dialect = {
   // BEGIN IMMEDIATE has the only write lock there is.
   rowLock: "",
   freeRows: "",
+  // Nobody else commits while a transaction has the lock.
+  seesCommitted: "1",
+  isolation: undefined,
   schemaLock: undefined,
   hasTable: "SELECT count(*) AS found FROM sqlite_master WHERE type = 'table' AND name = ?",
   text: (sql) => sql
@@ -73,6 +80,11 @@ const pg: Dialect = {
   // Lets rows that refer to the locked one be inserted.
   rowLock: " FOR NO KEY UPDATE",
   freeRows: " FOR UPDATE SKIP LOCKED",
+  seesCommitted: "current_setting('transaction_isolation') = 'read committed'",
+  isolation: {
+    ask: "SELECT current_setting('default_transaction_isolation') = 'read committed' AS is_wanted",
+    begin: "SET TRANSACTION ISOLATION LEVEL READ COMMITTED"
+  },
   schemaLock: `SELECT pg_advisory_xact_lock(${advisoryLock})`,
   hasTable:
     "SELECT count(*) AS found FROM information_schema.tables WHERE table_schema = current_schema() AND table_name = ?",

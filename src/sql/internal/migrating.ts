@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Migrator from "effect/sql/Migrator"
 import { SqlClient } from "effect/sql/SqlClient"
 import { isSqlError, type SqlError } from "effect/sql/SqlError"
+import { beginningOf, transaction } from "./database.ts"
 import type { Dialect } from "./dialect.ts"
 
 /** The tables of one service. */
@@ -122,7 +123,7 @@ export const prepareTables: (
 ) => Effect.Effect<void, SqlError | FormatError> = Effect.fnUntraced(
   function*(sql: SqlClient, dialect: Dialect, plan: Plan) {
     if ((yield* migrationOf(sql, dialect, plan)) < newestOf(plan)) {
-      yield* sql.withTransaction(migrate(sql, dialect, plan))
+      yield* transaction(sql, yield* beginningOf(sql, dialect), migrate(sql, dialect, plan))
     }
     yield* Effect.mapError(Effect.forEach(plan.probes, (text) => sql.unsafe(text), { discard: true }), misfit)
   }

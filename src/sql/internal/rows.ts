@@ -1,7 +1,7 @@
 /** Rows as they are selected, and as the engine knows them. */
 import * as Option from "effect/Option"
 import type { CheckpointRow, Dump, HeadRow, Saved, Source, TaskRow, TaskStatus } from "../../Checkpoint.ts"
-import { fromBytes, fromColumn, toBytes } from "./text.ts"
+import { digestOf, fromBytes, fromColumn, toBytes, toColumn } from "./text.ts"
 
 /** What counts as an integer in a row: Postgres gives a bigint. */
 export type Integer = number | bigint
@@ -105,6 +105,18 @@ export const checkpointParams = (namespace: Integer, row: CheckpointRow): Readon
   row.isKeyframe ? 1 : 0,
   row.data,
   row.metadata
+]
+
+export const headParams = (
+  key: Integer,
+  { branch, id, owner, place }: Omit<HeadRow, "life">
+): ReadonlyArray<unknown> => [
+  key,
+  digestOf(place),
+  branch,
+  toColumn(place),
+  toBytes(id),
+  toColumn(owner)
 ]
 
 const mixedCheckpoint = (

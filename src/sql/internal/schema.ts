@@ -17,8 +17,9 @@ const checkpointTables = (dialect: Dialect): ReadonlyArray<string> => [
   `CREATE TABLE superstep_namespaces (
     key ${dialect.key},
     thread ${dialect.integer} NOT NULL REFERENCES superstep_threads (key) ON DELETE CASCADE,
+    digest ${dialect.bytes} NOT NULL,
     name TEXT NOT NULL,
-    UNIQUE (thread, name)
+    UNIQUE (thread, digest)
   )${dialect.table}`,
   // Widest numbers first: Postgres aligns them. What follows has no alignment.
   `CREATE TABLE superstep_checkpoints (
@@ -50,21 +51,22 @@ const checkpointTables = (dialect: Dialect): ReadonlyArray<string> => [
   `CREATE TABLE superstep_heads (
     thread ${dialect.integer} NOT NULL REFERENCES superstep_threads (key) ON DELETE CASCADE,
     branch ${dialect.count} NOT NULL,
+    digest ${dialect.bytes} NOT NULL,
     place TEXT NOT NULL,
     id ${dialect.bytes} NOT NULL,
     owner TEXT NOT NULL,
-    PRIMARY KEY (thread, place, branch)
+    PRIMARY KEY (thread, digest, branch)
   )${dialect.smallTable}`
 ]
 
 /** What the queries need, in a form that reads no row. */
 const probes: ReadonlyArray<string> = [
   "SELECT key, thread, life FROM superstep_threads WHERE 1 = 0",
-  "SELECT key, thread, name FROM superstep_namespaces WHERE 1 = 0",
+  "SELECT key, thread, digest, name FROM superstep_namespaces WHERE 1 = 0",
   "SELECT namespace, sequence, id, parent, branch, step, source, created_millis, format, is_keyframe, data, metadata " +
   "FROM superstep_checkpoints WHERE 1 = 0",
   "SELECT namespace, checkpoint, task, status, revision, data FROM superstep_tasks WHERE 1 = 0",
-  "SELECT thread, place, branch, id, owner FROM superstep_heads WHERE 1 = 0"
+  "SELECT thread, digest, place, branch, id, owner FROM superstep_heads WHERE 1 = 0"
 ]
 
 const plan: Plan = { table: "superstep_migrations", migrations: { "0001_checkpoints": checkpointTables }, probes }

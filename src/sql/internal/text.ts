@@ -5,6 +5,7 @@
  */
 import * as Hex from "effect/encoding/Hex"
 import * as Result from "effect/Result"
+import { createHash } from "node:crypto"
 
 /** Lone surrogates, NUL, and what escapes begin with. With `u`, a pair counts as one character. */
 const special = /[\\\0\p{Cs}]/u
@@ -29,6 +30,13 @@ const hash = /^[0-9a-f]{32}$/
 const hashLength = 16
 const encoder = new TextEncoder()
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true })
+
+const digested = (text: string): Uint8Array => createHash("sha256").update(toColumn(text)).digest().subarray(0, 16)
+
+const digestOfNothing = digested("")
+
+/** What stands for a text in an index, however long it is: an index of Postgres takes no long ones. */
+export const digestOf = (text: string): Uint8Array => text === "" ? digestOfNothing : digested(text)
 
 /**
  * The id of a checkpoint as a column of bytes: of a hash the 16 bytes that it writes, of any other string its text. A text that
