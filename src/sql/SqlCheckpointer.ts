@@ -13,6 +13,7 @@ import type { SqlError } from "effect/sql/SqlError"
 import type { CheckpointRow, Commit, Dump, HeadRow, Move, Put, Removal, Saved, TaskRow } from "../Checkpoint.ts"
 import { Checkpointer, type CheckpointerShape, type ListOptions } from "../Checkpointer.ts"
 import { CheckpointError, ThreadConflict, ThreadDeleted } from "../GraphError.ts"
+import { batchesOf } from "./internal/batches.ts"
 import type * as Databases from "./internal/database.ts"
 import {
   beginningOf,
@@ -42,7 +43,7 @@ import {
   toTask
 } from "./internal/rows.ts"
 import { checkSchema, prepareSchema } from "./internal/schema.ts"
-import { rowCounts, type Texts, textsOf } from "./internal/statements.ts"
+import { type Texts, textsOf } from "./internal/statements.ts"
 import { digestOf, fromBytes, fromColumn, toBytes, toColumn } from "./internal/text.ts"
 import * as SqliteClient from "./SqliteClient.ts"
 
@@ -158,17 +159,6 @@ const besideOf = (namespace: Integer, checkpoint: string): Beside => [namespace,
 
 const taskParams = (beside: Beside, rows: ReadonlyArray<TaskRow>): ReadonlyArray<unknown> =>
   rows.flatMap((row) => [...beside, toColumn(row.task), row.status, row.revision, row.data])
-
-/** The rows in batches for which there is a statement. */
-const batchesOf = <A>(rows: ReadonlyArray<A>): ReadonlyArray<ReadonlyArray<A>> => {
-  if (rows.length === 1) return [rows]
-  const batches: Array<ReadonlyArray<A>> = []
-  let at = 0
-  for (const count of rowCounts) {
-    for (; rows.length - at >= count; at += count) batches.push(rows.slice(at, at + count))
-  }
-  return batches
-}
 
 /** The rows that stand of some tasks. */
 const standingIn = (connection: Connection, texts: Texts, beside: Beside, rows: ReadonlyArray<TaskRow>) =>
