@@ -353,15 +353,12 @@ const writeAll = (reader: Reader, writes: ReadonlyArray<Store.Write>) =>
 const failure = (detail: string, cause: SqlError): Store.StoreError =>
   new Store.StoreError({ reason: "Storage", detail, cause })
 
-const told = <A, E, R>(effect: Effect.Effect<A, E | FormatError, R>) =>
-  Effect.mapError(effect, (error) =>
-    (error as FormatError)._tag === "FormatError"
-      ? new Store.StoreError({
-        reason: "Format",
-        detail: (error as FormatError).detail,
-        cause: (error as FormatError).cause
-      })
-      : error as Exclude<E, FormatError>)
+const told = <A, R>(effect: Effect.Effect<A, SqlError | FormatError, R>) =>
+  Effect.catchTag(
+    effect,
+    "FormatError",
+    ({ cause, detail }) => Effect.fail(new Store.StoreError({ reason: "Format", detail, cause }))
+  )
 
 const guard = <A, E, R>(effect: Effect.Effect<A, E | SqlError, R>, action: string) =>
   Database.explained(Database.retried(effect), action, failure)
