@@ -6,6 +6,7 @@
  * @since 0.1.0
  */
 import type * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import type * as Stream from "effect/Stream"
 import type * as Channel from "./Channel.ts"
 import type { Checkpointer } from "./Checkpointer.ts"
@@ -264,7 +265,10 @@ export const make = <
     output,
     saved: saved ?? output,
     run: run as (input: unknown, previous: unknown) => unknown,
-    parts: (result) => isFinal(result) ? result : { value: result, save: result },
+    parts: (result) =>
+      isFinal(result)
+        ? { value: result.value, save: Option.fromUndefinedOr(result.save) }
+        : { value: result, save: Option.some(result) },
     cache: cache as Policy.Cache | undefined,
     options: said
   })

@@ -6,6 +6,7 @@
  * @since 0.1.0
  */
 import type * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type * as Channel from "./Channel.ts"
 import type * as Command from "./Command.ts"
@@ -129,7 +130,7 @@ export const make: {
     output,
     saved: undefined,
     run: input === undefined ? () => run(undefined) : run,
-    parts: (value) => ({ value, save: undefined }),
+    parts: (value) => ({ value, save: Option.none() }),
     cache,
     options: graphOptions(said)
   })
