@@ -272,22 +272,13 @@ export const make = <
     cache: cache as Policy.Cache | undefined,
     options: said
   })
-  const { invoke, stream } = entry(program)
   return {
+    ...entry(program),
     name,
     get pregel() {
       return view(program)
     },
-    invoke,
-    stream: (input: unknown, options: object) => stream(input, withTasks(options)),
-    thread: (id: string) => {
-      const thread = Thread.make(program, id)
-      return {
-        ...thread,
-        stream: (input: any, options: any) => thread.stream(input, withTasks(options)),
-        events: (input: any, options: any) => thread.events(input, withTasks(options))
-      }
-    },
+    thread: (id: string) => Thread.make(program, id),
     call: (input: unknown, called?: unknown) =>
       telling(
         () => told(keyOptions, called),
@@ -296,6 +287,3 @@ export const make = <
     "~program": program
   } as any
 }
-
-/** Tasks are what a function does: their events are shown, unless it is said otherwise. */
-const withTasks = <A>(options: A): A => typeof options === "object" ? { subgraphs: true, ...options } : options

@@ -231,6 +231,19 @@ const probe = (value: unknown, depth: number): void => {
 /** How deep the engine reads into what it was given: a list, of Commands, of records, of values. */
 const probeDepth = 5
 
+/** The effects that are to be run at once: those that were looked at, whatever becomes of the list. */
+export const effectsOf = (given: unknown): Told<ReadonlyArray<Erased<unknown>>> =>
+  reading("effects", () => {
+    if (!Array.isArray(given)) {
+      return Result.fail(invalid("effects", `Expected a list of effects, got ${quoted(given)}`))
+    }
+    const list: ReadonlyArray<unknown> = Array.from<unknown>(given)
+    const wrong = list.findIndex((one) => !Effect.isEffect(one))
+    return wrong === -1
+      ? Result.succeed(list as ReadonlyArray<Erased<unknown>>)
+      : Result.fail(invalid(`effects[${wrong}]`, `Expected an effect, got ${quoted(list[wrong])}`))
+  })
+
 /** Passes on what a graph is to take in, if it can be read. What it says is for the engine to judge. */
 export const readable = <A>(argument: string, value: A): Told<A> =>
   reading(argument, () => {
