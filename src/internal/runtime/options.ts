@@ -124,7 +124,6 @@ const streamed = {
 export const runStreamOptions = Schema.Struct({ ...limits, seed: text, metadata: record, ...streamed })
 export const threadStreamOptions = Schema.Struct({ ...threadRun, pending, ...streamed })
 
-/** What a start, and a call of a graph inside a node, may be told. */
 export const journalOptions = Schema.Struct({ capacity: whole(1), overflow: oneOf("suspend", "dropOldest") })
 export const readOptions = Schema.Struct({ after: whole(0) })
 export const storedOptions = Schema.Struct({ after: text })
@@ -134,6 +133,7 @@ export const concurrencyOptions = Schema.Struct({
     (u) => u === "unbounded" || (Number.isInteger(u) && (u as number) >= 1)
   )
 })
+/** What a call of a graph inside a node may be told. */
 export const keyOptions = Schema.Struct({ key })
 export const checkpointOptions = Schema.Struct({ checkpoint: text })
 export const diffOptions = Schema.Struct({ from: Schema.String, to: text })
