@@ -10,7 +10,6 @@ import * as Option from "effect/Option"
 import type * as Stream from "effect/Stream"
 import type * as Channel from "./Channel.ts"
 import type { Checkpointer } from "./Checkpointer.ts"
-import type * as Command from "./Command.ts"
 import type * as Event from "./Event.ts"
 import type { EngineError, Steering } from "./GraphError.ts"
 import { lowerFunction } from "./internal/engine/lowerFunction.ts"
@@ -19,9 +18,9 @@ import { type MachineView, view } from "./internal/engine/view.ts"
 import { callInside } from "./internal/runtime/call.ts"
 import { entry } from "./internal/runtime/entry.ts"
 import { graphOptions, keyOptions, telling, told } from "./internal/runtime/options.ts"
-import type { AnyRequest, Asking, Asks, CanPause } from "./Interrupt.ts"
+import type { AnyRequest, Asking, CanPause } from "./Interrupt.ts"
 import type { Migration } from "./Migration.ts"
-import type { FailureOf } from "./Node.ts"
+import type { ErrorOf, FailureOf, NeedOf, RequestOf, SteeringOf } from "./Node.ts"
 import type * as Policy from "./Policy.ts"
 import type * as Pregel from "./Pregel.ts"
 import type { Running } from "./Running.ts"
@@ -169,11 +168,8 @@ export interface Entrypoint<
   readonly "~program": Program
 }
 
-type ErrorOf<E> = Exclude<E, AnyRequest | Command.ParentCommand<any, any> | EngineError>
-type SteeringOf<E> = E extends Command.ParentCommand<infer U, infer G> ? Steering<Command.Command<U, G>> : never
 /** What it fails with where nobody is around it. */
 type AloneOf<E> = Exclude<E, Steering<any>>
-type RequestOf<R> = R extends Asks<infer Q> ? Extract<Q, AnyRequest> : never
 
 /** A plain result is the value, and is saved. */
 type Result<Out, Saved> = (Out & Saved) | Final<Out, Saved | undefined>
@@ -254,7 +250,7 @@ export const make = <
   O["Type"],
   S["Type"],
   ErrorOf<E> | SteeringOf<E>,
-  Exclude<R, Running | Asks<any>>,
+  NeedOf<R>,
   RequestOf<R>
 > => {
   const { cache, input, output, run, saved, ...rest } = options

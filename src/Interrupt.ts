@@ -9,13 +9,12 @@
  *
  * @since 0.1.0
  */
-import type * as Context from "effect/Context"
+import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
-import type * as Result from "effect/Result"
 import type { AnySchema } from "./Channel.ts"
 import type { PendingRequest } from "./Checkpoint.ts"
-import type { ThreadError } from "./GraphError.ts"
+import { CurrentAsker } from "./internal/asker.ts"
 import { each, say } from "./internal/say.ts"
 import { Running } from "./Running.ts"
 
@@ -83,7 +82,7 @@ export type Answer<I extends Any> = I["answer"]["Type"]
  */
 export class Request<out Tag extends string, out Payload, out Answer> extends Data.TaggedError("InterruptRequest")<{
   readonly tag: Tag
-  /** Names this request in `reply(answer, { id })`. Unique in its thread; other threads may have the same. */
+  /** Names this request in `reply(answer, { id })`. Unique in its thread; other threads may have the same. Empty where no run is around the question. */
   readonly id: string
   readonly payload: Payload
   readonly "~answer"?: Answer
@@ -196,20 +195,6 @@ export class GraphInterrupt<out Q extends AnyRequest> extends Data.TaggedError("
   }
 }
 
-/**
- * What the engine keeps for one attempt of a task, to match its questions with their answers.
- *
- * @internal
- */
-export interface Scratchpad {
-  readonly ask: (
-    interrupt: Any,
-    payload: unknown,
-    key: string | undefined,
-    fiber: { readonly id: number; readonly context: Context.Context<never> }
-  ) => Result.Result<unknown, AnyRequest | ThreadError>
-}
-
 // Definitions by tag, to show stored requests as they were asked. The newest stands: it is what a reloaded module says.
 const definitions = new Map<string, Any>()
 
@@ -253,13 +238,13 @@ export const make = <const Tag extends string, Payload extends AnySchema, Answer
     payload: options.payload,
     answer: options.answer,
     ask: (payload: unknown, asked?: { readonly key?: string }) =>
-      Effect.flatMap(
-        Running,
-        (running) =>
-          Effect.withFiber((fiber) =>
-            Effect.fromResult((running["~scratchpad"] as Scratchpad).ask(self, payload, asked?.key, fiber))
-          )
-      ),
+      Effect.withFiber((fiber): Effect.Effect<unknown, unknown, Running> => {
+        const asker = Context.get(fiber.context, CurrentAsker)
+        return asker === undefined
+          // Whoever plays the run sees what is asked. No reply gets there.
+          ? Effect.andThen(Running, Effect.fail(new Request({ tag, id: "", payload })))
+          : Effect.fromResult(asker.ask(self, payload, asked?.key, fiber))
+      }),
     reply: (answer: unknown, to?: { readonly id?: string }): Reply<Tag, unknown> => ({
       _tag: "Reply",
       tag,

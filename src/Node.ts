@@ -8,9 +8,11 @@
 import type * as Effect from "effect/Effect"
 import type { AnySchema } from "./Channel.ts"
 import type * as Command from "./Command.ts"
-import type { EngineError, NodeTimeout } from "./GraphError.ts"
+import type { EngineError, NodeTimeout, Steering } from "./GraphError.ts"
 import { listOf } from "./internal/list.ts"
+import type { AnyRequest, Asks } from "./Interrupt.ts"
 import * as Policy from "./Policy.ts"
+import type { Running } from "./Running.ts"
 import type * as Send from "./Send.ts"
 import type * as State from "./State.ts"
 
@@ -232,3 +234,36 @@ type Unhandled<E> = Extract<E, { readonly _tag: "InterruptRequest" | "ParentComm
 // What TypeScript has not inferred yet is anything: it is checked again when it is.
 // oxlint-disable-next-line typescript/no-explicit-any
 export type FailureOf<E> = unknown extends E ? never : Exclude<E, Unhandled<E> | EngineError>
+
+// What functions and graphs show in their types of what their bodies fail with, ask and need. Here, and not in an internal
+// module, for the declarations of code that makes them in generic functions name these.
+
+/**
+ * What a function fails with: requests, commands and the engine's failures have places of their own.
+ *
+ * @internal
+ */
+// oxlint-disable-next-line typescript/no-explicit-any
+export type ErrorOf<E> = Exclude<E, AnyRequest | Command.ParentCommand<any, any> | EngineError>
+
+/**
+ * How commands for the parent steer the graph around the caller.
+ *
+ * @internal
+ */
+export type SteeringOf<E> = E extends Command.ParentCommand<infer U, infer G> ? Steering<Command.Command<U, G>> : never
+
+/**
+ * What is asked, by the marks of it in the requirements.
+ *
+ * @internal
+ */
+export type RequestOf<R> = R extends Asks<infer Q> ? Extract<Q, AnyRequest> : never
+
+/**
+ * What is needed from outside of the run.
+ *
+ * @internal
+ */
+// oxlint-disable-next-line typescript/no-explicit-any
+export type NeedOf<R> = Exclude<R, Running | Asks<any>>

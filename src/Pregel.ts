@@ -20,7 +20,7 @@ import { entry } from "./internal/runtime/entry.ts"
 import { graphOptions } from "./internal/runtime/options.ts"
 import type { AnyRequest, Asks, CanPause } from "./Interrupt.ts"
 import type { Migration } from "./Migration.ts"
-import type { FailureOf } from "./Node.ts"
+import type { FailureOf, RequestOf } from "./Node.ts"
 import * as Policy from "./Policy.ts"
 import type { Running } from "./Running.ts"
 import type * as State from "./State.ts"
@@ -142,7 +142,6 @@ type ErrorOf<N> = N extends Node<any, infer E, any> ?
   Exclude<E, AnyRequest | Command.ParentCommand<any, any> | Steering<any>>
   : never
 type NeedOf<N> = N extends Node<any, any, infer R> ? R : never
-type RequestOf<R> = R extends Asks<infer Q> ? Extract<Q, AnyRequest> : never
 
 /**
  * The state of a machine: a record of its channels.

@@ -44,12 +44,14 @@ export interface RunningShape {
   readonly heartbeat: Effect.Effect<void>
   /** Asks the run to stop after this superstep, and to leave the rest to a later `continue`. */
   readonly drain: (reason?: string) => Effect.Effect<void>
-  /** @internal */
-  readonly "~scratchpad": unknown
 }
 
 /**
  * What a running node knows and can do. Outside a run there is none: a node that needs it says so in its type.
+ *
+ * A node may replace it for a part of its work, by a copy with some fields of its own: what it calls and asks there
+ * belongs to the run as before. In a copy `drained` stays as it was. A test of a node alone may provide any value: with no
+ * run around it, what the node asks fails with the request, and what it calls fails with `InvalidArgument`.
  *
  * @category services
  * @since 0.1.0

@@ -64,7 +64,6 @@ export interface Sub<out Up> {
 type AnyParent = Command.ParentCommand<any, any>
 type ErrorOf<X> = X extends Sub<any> ? Exclude<Fail<X>, AnyParent | AnyRequest>
   : Exclude<Fail<X>, AnyRequest | Steering<any>>
-type RequestOf<X> = Need<X> extends infer R ? R extends Asks<infer Q> ? Extract<Q, AnyRequest> : never : never
 
 // ---------------------------------------------------------------------------
 // What is wrong with a node, as a type that says so
@@ -474,7 +473,7 @@ export interface StateGraph<in out S extends State.Any, in out O, out E, out R, 
    */
   readonly call: (input: State.Input<S>, options?: { readonly key?: string }) => Effect.Effect<
     State.Output<S>,
-    Exclude<E, AnyParent> | SteeringOf<E> | EngineError | Q,
+    Exclude<E, AnyParent> | Node.SteeringOf<E> | EngineError | Q,
     R | Running | Asking<Q>
   >
   /** @internal */
@@ -482,8 +481,6 @@ export interface StateGraph<in out S extends State.Any, in out O, out E, out R, 
   /** @internal */
   readonly "~persistence": Persistence
 }
-
-type SteeringOf<E> = E extends Command.ParentCommand<infer U, infer G> ? Steering<Command.Command<U, G>> : never
 
 /**
  * Any graph.
@@ -565,7 +562,7 @@ type GraphOf<S extends State.Any, O> = StateGraph<
   O,
   ErrorOf<O[keyof O]>,
   Exclude<Need<O[keyof O]>, Running | Asks<any>>,
-  RequestOf<O[keyof O]>
+  Node.RequestOf<Need<O[keyof O]>>
 >
 
 const subgraphOf = (body: unknown): Subgraph | undefined =>

@@ -10,16 +10,15 @@ import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type * as Channel from "./Channel.ts"
-import type * as Command from "./Command.ts"
-import type { EngineError, Steering } from "./GraphError.ts"
+import type { EngineError } from "./GraphError.ts"
 import { lowerFunction } from "./internal/engine/lowerFunction.ts"
 import type { Program } from "./internal/engine/program.ts"
 import { type MachineView, view } from "./internal/engine/view.ts"
 import { callAll, callInside } from "./internal/runtime/call.ts"
 import { concurrencyOptions, effectsOf, graphOptions, keyOptions, telling, told } from "./internal/runtime/options.ts"
-import type { AnyRequest, Asking, Asks } from "./Interrupt.ts"
+import type { AnyRequest, Asking } from "./Interrupt.ts"
 import type { Migration } from "./Migration.ts"
-import type { FailureOf } from "./Node.ts"
+import type { ErrorOf, FailureOf, NeedOf, RequestOf, SteeringOf } from "./Node.ts"
 import type * as Policy from "./Policy.ts"
 import type { Running } from "./Running.ts"
 
@@ -43,11 +42,6 @@ export interface Task<in In, out Out, out E, out R, out Q extends AnyRequest> {
   /** @internal */
   readonly "~program": Program
 }
-
-type ErrorOf<E> = Exclude<E, AnyRequest | Command.ParentCommand<any, any> | EngineError>
-type SteeringOf<E> = E extends Command.ParentCommand<infer U, infer G> ? Steering<Command.Command<U, G>> : never
-type RequestOf<R> = R extends Asks<infer Q> ? Extract<Q, AnyRequest> : never
-type NeedOf<R> = Exclude<R, Running | Asks<any>>
 
 type TaskOf<In, Out, E, R> = Task<In, Out, ErrorOf<E> | SteeringOf<E>, NeedOf<R>, RequestOf<R>>
 

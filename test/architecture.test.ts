@@ -99,7 +99,19 @@ const layers: ReadonlyArray<ReadonlyArray<string>> = [
     "internal/same",
     "internal/say"
   ],
-  ["State", "Node", "Migration", "Policy", "Interrupt", "Running", "Command", "Send", "Checkpoint", "Event"],
+  [
+    "State",
+    "Node",
+    "Migration",
+    "Policy",
+    "Interrupt",
+    "Running",
+    "Command",
+    "Send",
+    "Checkpoint",
+    "Event",
+    "internal/asker"
+  ],
   ["internal/engine/"],
   ["Checkpointer", "Store", "NodeCache", "internal/store/"],
   ["internal/runtime/"],

@@ -44,7 +44,7 @@ import {
 } from "./internal/rows.ts"
 import { checkSchema, prepareSchema } from "./internal/schema.ts"
 import { type Texts, textsOf } from "./internal/statements.ts"
-import { digestOf, fromBytes, fromColumn, toBytes, toColumn } from "./internal/text.ts"
+import { digestOf, fromColumn, fromIdBytes, toColumn, toIdBytes } from "./internal/text.ts"
 import * as SqliteClient from "./SqliteClient.ts"
 
 export {
@@ -155,10 +155,20 @@ const lastOf = (rows: ReadonlyArray<TaskRow>): ReadonlyMap<string, TaskRow> => {
 /** A checkpoint, as statements about its tasks name it. */
 type Beside = readonly [namespace: Integer, namespaceAgain: Integer, checkpoint: Uint8Array]
 
-const besideOf = (namespace: Integer, checkpoint: string): Beside => [namespace, namespace, toBytes(checkpoint)]
+const besideOf = (namespace: Integer, checkpoint: string): Beside => [namespace, namespace, toIdBytes(checkpoint)]
 
-const taskParams = (beside: Beside, rows: ReadonlyArray<TaskRow>): ReadonlyArray<unknown> =>
+const taskParams = (beside: ReadonlyArray<unknown>, rows: ReadonlyArray<TaskRow>): ReadonlyArray<unknown> =>
   rows.flatMap((row) => [...beside, toColumn(row.task), row.status, row.revision, row.data])
+
+/** A checkpoint, as the statement that puts so many rows beside it names it. */
+const besideFor = (connection: Connection, texts: Texts, beside: Beside, count: number) => {
+  if (count === 1) return Effect.succeed(beside)
+  const [namespace, , id] = beside
+  return Effect.map(
+    execute<{ readonly sequence: Integer }>(connection, texts.sequence, [namespace, id]),
+    ([row]) => [namespace, row?.sequence ?? null]
+  )
+}
 
 /** The rows that stand of some tasks. */
 const standingIn = (connection: Connection, texts: Texts, beside: Beside, rows: ReadonlyArray<TaskRow>) =>
@@ -173,7 +183,8 @@ const standingIn = (connection: Connection, texts: Texts, beside: Beside, rows: 
 /** Puts rows beside one checkpoint, with different keys, and gives those that stand in place of one. */
 const putBatch = Effect.fnUntraced(
   function*(connection: Connection, texts: Texts, beside: Beside, rows: ReadonlyArray<TaskRow>) {
-    const put = connection.executeValues(texts.put.get(rows.length)!, taskParams(beside, rows))
+    const at = yield* besideFor(connection, texts, beside, rows.length)
+    const put = connection.executeValues(texts.put.get(rows.length)!, taskParams(at, rows))
     const won = (yield* put) as ReadonlyArray<readonly [task: string]>
     if (won.length === rows.length) return []
     const isWon = new Set(won.map(([task]) => fromColumn(task)))
@@ -215,7 +226,7 @@ const locate = (
   const params = [key, digestOf(namespace), key, digestOf(place), branch]
   return Effect.map(execute<LocatedColumns>(connection, texts.located, params), ([row]) => ({
     namespace: row!.namespace ?? noKey,
-    head: row!.id === null ? undefined : { id: fromBytes(row!.id), owner: fromColumn(row!.owner!) }
+    head: row!.id === null ? undefined : { id: fromIdBytes(row!.id), owner: fromColumn(row!.owner!) }
   }))
 }
 
@@ -230,7 +241,7 @@ const leftBehind = (
   return Effect.map(
     execute<{ readonly id: Uint8Array }>(connection, texts.root, [key, digestOf(""), branch]),
     ([row]) => {
-      const found = row === undefined ? undefined : fromBytes(row.id)
+      const found = row === undefined ? undefined : fromIdBytes(row.id)
       return found === root ? undefined : new ThreadConflict({ thread, branch, expected: root, found })
     }
   )
@@ -317,7 +328,7 @@ const makeMove = Effect.fnUntraced(
     const found = at.head?.id
     if (found === id && at.head!.owner === owner) return
     const isStored = (id: string) =>
-      Effect.map(execute(connection, texts.exists, [at.namespace, toBytes(id)]), (rows) => rows.length > 0)
+      Effect.map(execute(connection, texts.sequence, [at.namespace, toIdBytes(id)]), (rows) => rows.length > 0)
     const conflict = new ThreadConflict({ thread, branch, expected, found })
     if (found !== expected) return place !== "" && (yield* isStored(id)) ? undefined : yield* conflict
     // A branch that would begin at a checkpoint that is gone.
@@ -339,7 +350,7 @@ const commit = Effect.fnUntraced(
     const behind = yield* leftBehind(connection, texts, by, { ...given, branch })
     if (behind !== undefined) {
       const { namespace } = yield* locate(connection, texts, key, { ...given, branch })
-      const stored = yield* execute(connection, texts.exists, [namespace, toBytes(id)])
+      const stored = yield* execute(connection, texts.sequence, [namespace, toIdBytes(id)])
       return stored.length > 0 ? undefined : yield* behind
     }
     for (const move of [given, ...given.inside]) yield* makeMove(connection, texts, by, move)
@@ -403,12 +414,12 @@ const remove = Effect.fnUntraced(
     const seen = new Map(heads.map(({ branch, id, place }) => [`${branch} ${place}`, id]))
     const gone = new Set(checkpoints.map(({ id }) => id))
     const standing = all.find(({ branch, ...row }) => {
-      const [id, place] = [fromBytes(row.id), fromColumn(row.place)]
+      const [id, place] = [fromIdBytes(row.id), fromColumn(row.place)]
       const going = seen.get(`${branch} ${place}`)
       return going === undefined ? gone.has(id) || (place === "" && Number(branch) > newest) : going !== id
     })
     if (standing !== undefined) {
-      const [branch, found] = [Number(standing.branch), fromBytes(standing.id)]
+      const [branch, found] = [Number(standing.branch), fromIdBytes(standing.id)]
       return yield* new ThreadConflict({ thread, branch, expected: undefined, found })
     }
     for (const { branch, place } of heads) {
@@ -416,7 +427,7 @@ const remove = Effect.fnUntraced(
     }
     for (const [namespace, own] of Map.groupBy(checkpoints, (one) => one.namespace)) {
       for (const batch of batchesOf(own)) {
-        const params = [row.key, digestOf(namespace), ...batch.map(({ id }) => toBytes(id))]
+        const params = [row.key, digestOf(namespace), ...batch.map(({ id }) => toIdBytes(id))]
         yield* connection.execute(texts.removeTasks.get(batch.length)!, params, undefined)
         yield* connection.execute(texts.removeCheckpoints.get(batch.length)!, params, undefined)
       }
@@ -454,7 +465,7 @@ const get = (
 ): Effect.Effect<Option.Option<Saved>, SqlError> =>
   Effect.map(
     // Values, not records: a long chain is read in less time.
-    connection.executeValues(texts.saved, [digestOf(namespace), toColumn(thread), toBytes(id)]),
+    connection.executeValues(texts.saved, [digestOf(namespace), toColumn(thread), toIdBytes(id)]),
     (rows) => toSaved(id, rows as unknown as ReadonlyArray<SavedColumns>)
   )
 
@@ -468,7 +479,7 @@ const list = (
   const isLimited = limit !== undefined && Number.isFinite(limit)
   const where = [digestOf(namespace), toColumn(thread)]
   const params: Array<unknown> = [...where]
-  if (before !== undefined) params.push(...where, toBytes(before))
+  if (before !== undefined) params.push(...where, toIdBytes(before))
   if (isLimited) params.push(Math.max(0, Math.trunc(limit)))
   const text = before === undefined
     ? isLimited ? texts.listLimit : texts.list

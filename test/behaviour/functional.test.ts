@@ -1,9 +1,10 @@
 /** The functional API: entrypoints and tasks. */
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Deferred, Effect, Fiber, Schedule, Schema } from "effect"
+import { Context, Deferred, Effect, Fiber, Option, Schedule, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import {
   Channel,
+  Checkpointer,
   Command,
   END,
   Entrypoint,
@@ -1086,3 +1087,42 @@ behaves("several at once that have failed are made again where they stood", () =
     assert.deepStrictEqual(yield* thread.resume(Ask.reply("go")), [2, 4, 14])
     assert.deepStrictEqual([tries(), calls], [2, [1, 2, 7]])
   }))
+
+for (const durability of ["sync", "exit"] as const) {
+  behaves(
+    `tasks that have finished weigh on no later run, and are pruned (${durability})`,
+    () =>
+      Effect.gen(function*() {
+        const { double } = doubling()
+        const flow = Entrypoint.make("flow", {
+          input: Schema.Int,
+          output: Schema.Int,
+          run: Effect.fnUntraced(function*(n: number, previous: number | undefined) {
+            yield* double(n, { key: `one ${n}` })
+            yield* double(n, { key: `two ${n}` })
+            return (previous ?? 0) + n
+          })
+        })
+        const thread = flow.thread("t")
+        const saver = yield* Checkpointer.Checkpointer
+        const dump = Effect.map(saver.dump("t"), Option.getOrThrow)
+        const longest = Effect.map(
+          dump,
+          ({ checkpoints }) => Math.max(...checkpoints.map(({ row }) => row.data.length))
+        )
+        yield* thread.invoke(0, { durability })
+        yield* thread.invoke(1, { durability })
+        const before = yield* longest
+        for (let n = 2; n < 20; n++) {
+          yield* thread.invoke(n, { durability })
+        }
+        assert.isAtMost(yield* longest, 2 * before)
+        assert.strictEqual((yield* thread.state()).values.__end__, 190)
+        yield* thread.prune({ last: 1 })
+        const { checkpoints, heads } = yield* dump
+        assert.deepStrictEqual(checkpoints.filter(({ namespace }) => namespace !== ""), [])
+        assert.isAtMost(heads.length, 1)
+        assert.strictEqual(yield* thread.invoke(20, { durability }), 210)
+      })
+  )
+}

@@ -263,6 +263,9 @@ behaves(
       const thread = app.thread("t")
       const run = yield* Effect.forkChild(Effect.exit(thread.invoke({})))
       yield* Deferred.await(at)
+      yield* Effect.repeat(thread.state(), {
+        until: ({ tasks }) => tasks.some(({ node, result }) => node === "other" && result !== undefined)
+      })
       yield* thread.update({ log: ["x"] }, { asNode: "other" })
       const saver = yield* meanwhile("dump", Effect.andThen(Deferred.succeed(go, undefined), Fiber.await(run)))
       yield* Effect.provideService(thread.prune({}), Checkpointer.Checkpointer, saver)
@@ -573,4 +576,4 @@ behaves("a character that has changed, anywhere in any row, is found", () =>
         }
       }
     }
-  }))
+  }), 30_000)

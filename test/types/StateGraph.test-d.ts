@@ -25,6 +25,28 @@ class Choose extends Interrupt.make("Choose", { payload: Schema.Int, answer: Sch
 type DemoType = { readonly total: number; readonly visited: ReadonlyArray<string> }
 type Overwritten = Channel.Overwrite<ReadonlyArray<string>>
 
+describe("Running", () => {
+  it("has nothing that a test of a node alone could not provide", () => {
+    expectTypeOf<keyof Running.RunningShape>().toEqualTypeOf<
+      | "task"
+      | "node"
+      | "step"
+      | "attempt"
+      | "firstAttemptMillis"
+      | "path"
+      | "thread"
+      | "run"
+      | "metadata"
+      | "drained"
+      | "checkpoint"
+      | "remainingSteps"
+      | "emit"
+      | "heartbeat"
+      | "drain"
+    >()
+  })
+})
+
 describe("State", () => {
   it("derives what is read, written and given", () => {
     expectTypeOf<State.Type<typeof Demo>>().toEqualTypeOf<DemoType>()

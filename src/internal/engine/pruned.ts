@@ -14,9 +14,12 @@ export interface Keep {
   readonly checkpoints: ReadonlyArray<string>
 }
 
+/** A checkpoint, and whether it is kept itself, with the graphs inside its tasks; otherwise others are read from it. */
+type Wanted = readonly [namespace: string, id: string, isItself: boolean]
+
 /** Finds what is kept, from the checkpoints of the root on. */
 class Keeping {
-  readonly kept = new Set<string>()
+  readonly #kept = new Map<string, boolean>()
   readonly #rows = new Map<string, CheckpointRow>()
   readonly #tasks: ReadonlyMap<string, ReadonlyArray<{ readonly row: TaskRow }>>
   /** By the checkpoint whose task holds them: where graphs inside stand. */
@@ -36,23 +39,33 @@ class Keeping {
   }
 
   keep(namespace: string, id: string): void {
-    const waiting: Array<readonly [namespace: string, id: string]> = [[namespace, id]]
+    const waiting: Array<Wanted> = [[namespace, id, true]]
     for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
-      const key = checkpointKey(...next)
+      const [namespace, id, isItself] = next
+      const key = checkpointKey(namespace, id)
       const row = this.#rows.get(key)
-      if (row === undefined || this.kept.has(key)) continue
-      this.kept.add(key)
-      waiting.push(...this.#needs(next[0], row))
+      const known = this.#kept.get(key)
+      if (row === undefined || known === true || known === isItself) continue
+      this.#kept.set(key, isItself)
+      if (!row.isKeyframe && row.parent !== undefined) waiting.push([namespace, row.parent, false])
+      if (isItself) { for (const [inside, at] of this.#insideOf(namespace, row)) waiting.push([inside, at, true]) }
     }
   }
 
-  /** What a checkpoint is read from, and the graphs inside its tasks. */
-  #needs(namespace: string, row: CheckpointRow): ReadonlyArray<readonly [namespace: string, id: string]> {
+  isRead(namespace: string, id: string): boolean {
+    return this.#kept.has(checkpointKey(namespace, id))
+  }
+
+  isKept(namespace: string, id: string): boolean {
+    return this.#kept.get(checkpointKey(namespace, id)) === true
+  }
+
+  /** Where the graphs inside the tasks of a checkpoint stand, and those that have finished before it. */
+  #insideOf(namespace: string, row: CheckpointRow): Iterable<readonly [namespace: string, id: string]> {
     const key = checkpointKey(namespace, row.id)
     const beside = (this.#tasks.get(key) ?? []).flatMap(({ row }) => this.#read(graphsIn(row), []))
     const inside = (this.#inside.get(key) ?? []).map((one) => [one.namespace, one.id] as const)
-    const before = row.isKeyframe || row.parent === undefined ? [] : [[namespace, row.parent] as const]
-    return [...before, ...this.#graphsAt(namespace, row), ...beside, ...inside]
+    return [...this.#graphsAt(namespace, row), ...beside, ...inside]
   }
 
   #graphsAt(namespace: string, row: CheckpointRow): ReadonlyMap<string, string> {
@@ -94,11 +107,11 @@ export const pruned = (dump: Dump, keep: Keep): Result.Result<Omit<Removal, "lif
   return Result.succeed({
     branch: dump.heads.reduce((newest, { branch, place }) => place === "" ? Math.max(newest, branch) : newest, 0),
     checkpoints: dump.checkpoints.flatMap(({ namespace, row }) =>
-      keeping.kept.has(checkpointKey(namespace, row.id)) ? [] : [{ namespace, id: row.id }]
+      keeping.isRead(namespace, row.id) ? [] : [{ namespace, id: row.id }]
     ),
     heads: dump.heads.flatMap(({ branch, id, place }) => {
       const read = readPlace(place)
-      const isKept = read === undefined || keeping.kept.has(checkpointKey(aroundOf(read.namespace), read.checkpoint))
+      const isKept = read === undefined || keeping.isKept(aroundOf(read.namespace), read.checkpoint)
       return isKept ? [] : [{ branch, place, id }]
     })
   })

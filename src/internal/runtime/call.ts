@@ -1,15 +1,16 @@
 /** Running a program inside the node that asks for it, and how calls of one task are told apart. */
 import * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { ConcurrentCall, Steering } from "../../GraphError.ts"
+import { ConcurrentCall, InvalidArgument, Steering } from "../../GraphError.ts"
 import { Request } from "../../Interrupt.ts"
 import { Running } from "../../Running.ts"
 import { output } from "../engine/checkpoint.ts"
 import { originOf } from "../engine/inputs.ts"
 import type { Persistence, Program } from "../engine/program.ts"
 import { Branch, branchOf, type Call, type Caller, CurrentBranch, inOrder } from "./branch.ts"
-import type { Attempt, Erased, GraphExit } from "./task.ts"
+import { type Attempt, CurrentAttempt, type Erased, type GraphExit } from "./task.ts"
 
 const concurrent = (attempt: Attempt, called: string): Effect.Effect<never, unknown> => {
   attempt.pad.failure ??= new ConcurrentCall({ kind: "graph", node: attempt.node, called })
@@ -54,19 +55,29 @@ export interface Called {
   readonly persistence: Persistence
 }
 
+/** A call that no run is around: with no `Running` either, the service is missing, as any may be. */
+const outside: Erased<never> = Effect.flatMap(Running, () =>
+  Effect.fail(
+    new InvalidArgument({
+      argument: "Running",
+      detail:
+        "Expected the service that a run gives to its nodes, got one with no run around it. Call tasks and graphs in a node that runs, in fibers with its context"
+    })
+  ))
+
 /** Makes a call, where the fiber may make one: neither once it was interrupted, nor once it has something to wait for. */
 const calling = (call: (attempt: Attempt, branch: Branch, fiber: Caller) => Erased<unknown>): Erased<unknown> =>
   Effect.andThen(
     // In a finalizer too.
     Effect.interruptible(Effect.void),
-    Effect.flatMap(Running, (running) =>
-      Effect.withFiber((fiber) => {
-        const attempt = running as Attempt
-        if (attempt.isHalted) return attempt.halt
-        const branch = branchOf(attempt.branch, fiber)
-        const end = attempt.asked?.failure ?? branch.endOf(fiber.id)
-        return end === undefined ? call(attempt, branch, fiber) : Effect.fail(end)
-      }))
+    Effect.withFiber((fiber) => {
+      const attempt = Context.get(fiber.context, CurrentAttempt)
+      if (attempt === undefined) return outside
+      if (attempt.isHalted) return attempt.halt
+      const branch = branchOf(attempt.branch, fiber)
+      const end = attempt.asked?.failure ?? branch.endOf(fiber.id)
+      return end === undefined ? call(attempt, branch, fiber) : Effect.fail(end)
+    })
   )
 
 /** A call by its order, whose place is that of the same call again if it goes wrong. */

@@ -15,7 +15,8 @@ import {
   InvalidArgument,
   type ReplayMismatch
 } from "../../GraphError.ts"
-import { type Any, type AnyRequest, Request, type Scratchpad } from "../../Interrupt.ts"
+import { type AnyRequest, Request } from "../../Interrupt.ts"
+import type { Asker, Question } from "../asker.ts"
 import { canonical } from "../canonical.ts"
 import { encoding } from "../codec.ts"
 import { hash } from "../engine/hash.ts"
@@ -65,7 +66,7 @@ export interface Voids {
   readonly mismatches: ReadonlyArray<InterruptMismatch>
 }
 
-export class AttemptScratchpad implements Scratchpad {
+export class AttemptScratchpad implements Asker {
   readonly #place: Place
   readonly #answers: GivenAnswers
   readonly #asked = new Map<string, Asked & { readonly order: Order }>()
@@ -85,7 +86,12 @@ export class AttemptScratchpad implements Scratchpad {
     this.#answers = answers
   }
 
-  ask(interrupt: Any, payload: unknown, key: string | undefined, fiber: Caller): Result.Result<unknown, AnyRequest> {
+  ask(
+    interrupt: Question,
+    payload: unknown,
+    key: string | undefined,
+    fiber: Caller
+  ): Result.Result<unknown, AnyRequest> {
     const { tag } = interrupt
     if (key !== undefined && !isKey(key)) {
       this.failure ??= new InvalidArgument({ argument: "key", detail: `Expected ${keyShape}, got ${quoted(key)}` })
@@ -168,7 +174,7 @@ export class AttemptScratchpad implements Scratchpad {
     return false
   }
 
-  #request(interrupt: Any, payload: unknown, at: string): AnyRequest {
+  #request(interrupt: Question, payload: unknown, at: string): AnyRequest {
     const { branch, checkpoint, isHandler, namespace, task } = this.#place
     const where = isHandler ? `handler:${at}` : at
     const id = hash("request", namespace, String(branch), checkpoint, task, interrupt.tag, where)
@@ -177,7 +183,7 @@ export class AttemptScratchpad implements Scratchpad {
 
   /** The answer, if it is one to what is asked now, and fits; else it is void. */
   #answerIn(
-    interrupt: Any,
+    interrupt: Question,
     { order, payload, request }: {
       readonly request: AnyRequest
       readonly payload: Schema.Json

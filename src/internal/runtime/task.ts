@@ -25,9 +25,11 @@ import {
   ReplayMismatch,
   Steering
 } from "../../GraphError.ts"
+import type { AnyRequest } from "../../Interrupt.ts"
 import type { NodeCacheShape } from "../../NodeCache.ts"
 import type * as Policy from "../../Policy.ts"
 import { Running, type RunningShape } from "../../Running.ts"
+import { type Asker, CurrentAsker, type Question } from "../asker.ts"
 import { canonical } from "../canonical.ts"
 import type { Checkpoint } from "../engine/checkpoint.ts"
 import { hash } from "../engine/hash.ts"
@@ -39,9 +41,10 @@ import { updateOf, withRouting, type Write, type WriteError, writesOf } from "..
 import { isPromise, promised } from "../promise.ts"
 import { quoted } from "../say.ts"
 import type { GivenAnswers } from "./answers.ts"
-import { Branch } from "./branch.ts"
+import { Branch, type Caller } from "./branch.ts"
 import type { Sink } from "./events.ts"
 import type { Counts } from "./metrics.ts"
+import { shown } from "./running.ts"
 import { type Asked, AttemptScratchpad, type Voids } from "./scratchpad.ts"
 import { isFault, type Session, type ThreadRun } from "./session.ts"
 import { activeMillis, bounded, type Waits } from "./timeouts.ts"
@@ -182,8 +185,8 @@ class TaskRandom {
 export const superstepId = (run: GraphRun): string =>
   run.session?.id ?? hash(run.seed(), run.namespace, String(run.checkpoint.step))
 
-/** One attempt of a task: what the service `Running` gives to its node. */
-export class Attempt implements RunningShape {
+/** One attempt of a task: what is behind the service `Running` of its node, and whom the node asks. */
+export class Attempt implements RunningShape, Asker {
   readonly #run: GraphRun
   readonly #task: Task
   readonly attempt: number
@@ -316,8 +319,13 @@ export class Attempt implements RunningShape {
       run.shared.answers
     )
   }
-  get "~scratchpad"(): AttemptScratchpad {
-    return this.pad
+  ask(
+    question: Question,
+    payload: unknown,
+    key: string | undefined,
+    fiber: Caller
+  ): Result.Result<unknown, AnyRequest> {
+    return this.pad.ask(question, payload, key, fiber)
   }
   get asked(): AttemptScratchpad | undefined {
     return this.#scratchpad
@@ -367,7 +375,9 @@ export class Attempt implements RunningShape {
     })
     return Effect.map(noted, (exit) => {
       if (exit._tag === "Stopped") this.stopped ??= exit.error
-      if (exit._tag === "Done" || exit._tag === "Parent") {
+      // What a function has come to is its result: nothing goes on from where it stood, unless it is kept.
+      const isFound = call.program.kind !== "function" || call.persistence === "thread"
+      if (isFound && (exit._tag === "Done" || exit._tag === "Parent")) {
         for (const [namespace, id] of exit.head) this.graphs.set(namespace, id)
       }
       return exit
@@ -375,13 +385,19 @@ export class Attempt implements RunningShape {
   }
 }
 
+/** The attempt that calls are made in; none outside of a run. It stands beside `Running`, which a node may replace. */
+export const CurrentAttempt = Context.Reference<Attempt | undefined>("superstep/CurrentAttempt", {
+  defaultValue: () => undefined
+})
+
 const provide = (effect: Erased<unknown>, attempt: Attempt): Erased<unknown> =>
   Effect.updateContext(effect, (context: Context.Context<never>) => {
     attempt.begin(() => Context.get(context, Clock.Clock).currentTimeMillisUnsafe())
     const { annotations } = attempt
     const logged = { ...Context.get(context, References.CurrentLogAnnotations), ...annotations }
     const known = Context.add(context, References.CurrentLogAnnotations, logged)
-    return Context.add(Context.add(known, Running, attempt), Random.Random, attempt.random)
+    const inside = Context.add(Context.add(known, CurrentAttempt, attempt), CurrentAsker, attempt)
+    return Context.add(Context.add(inside, Running, shown(attempt)), Random.Random, attempt.random)
   }) as Erased<unknown>
 
 // ---------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 /** Rows as they are selected, and as the engine knows them. */
 import * as Option from "effect/Option"
 import type { CheckpointRow, Dump, HeadRow, Saved, Source, TaskRow, TaskStatus } from "../../Checkpoint.ts"
-import { digestOf, fromBytes, fromColumn, toBytes, toColumn } from "./text.ts"
+import { digestOf, fromColumn, fromIdBytes, toColumn, toIdBytes } from "./text.ts"
 
 /** What counts as an integer in a row: Postgres gives a bigint. */
 export type Integer = number | bigint
@@ -64,8 +64,8 @@ export type DumpColumns = readonly [
 ]
 
 export const toCheckpoint = (row: CheckpointColumns): CheckpointRow => ({
-  id: fromBytes(row.id),
-  parent: row.parent === null ? undefined : fromBytes(row.parent),
+  id: fromIdBytes(row.id),
+  parent: row.parent === null ? undefined : fromIdBytes(row.parent),
   branch: Number(row.branch),
   step: Number(row.step),
   source: row.source as Source,
@@ -77,7 +77,7 @@ export const toCheckpoint = (row: CheckpointColumns): CheckpointRow => ({
 })
 
 export const toTask = (row: TaskColumns): TaskRow => ({
-  checkpoint: fromBytes(row.checkpoint),
+  checkpoint: fromIdBytes(row.checkpoint),
   task: fromColumn(row.task),
   status: row.status as TaskStatus,
   revision: Number(row.revision),
@@ -87,7 +87,7 @@ export const toTask = (row: TaskColumns): TaskRow => ({
 export const toHead = (row: HeadColumns): HeadRow => ({
   branch: Number(row.branch),
   place: fromColumn(row.place),
-  id: fromBytes(row.id),
+  id: fromIdBytes(row.id),
   owner: fromColumn(row.owner),
   life: fromColumn(row.life)
 })
@@ -95,8 +95,8 @@ export const toHead = (row: HeadColumns): HeadRow => ({
 export const checkpointParams = (namespace: Integer, row: CheckpointRow): ReadonlyArray<unknown> => [
   namespace,
   namespace,
-  toBytes(row.id),
-  row.parent === undefined ? null : toBytes(row.parent),
+  toIdBytes(row.id),
+  row.parent === undefined ? null : toIdBytes(row.parent),
   row.branch,
   row.step,
   row.source,
@@ -115,7 +115,7 @@ export const headParams = (
   digestOf(place),
   branch,
   toColumn(place),
-  toBytes(id),
+  toIdBytes(id),
   toColumn(owner)
 ]
 
@@ -145,7 +145,7 @@ export const toDump = (rows: ReadonlyArray<DumpColumns>): Option.Option<Dump> =>
     else if (Number(kind) === 1) tasks.push({ namespace, row: mixedTask(columns) })
     else {
       const [id, , branch, , , , , , , owner] = columns
-      heads.push({ branch: Number(branch), place: namespace, id: fromBytes(id), owner: fromColumn(owner) })
+      heads.push({ branch: Number(branch), place: namespace, id: fromIdBytes(id), owner: fromColumn(owner) })
     }
   }
   heads.sort((a, b) => a.branch - b.branch || byText(a.place, b.place))

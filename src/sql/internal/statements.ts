@@ -28,9 +28,10 @@ const chain = `WITH RECURSIVE chain (namespace, sequence, id, parent, is_keyfram
 /** The number of a checkpoint in its namespace, by which rows of tasks name it: it is short, and grows. */
 const sequenceOf = "(SELECT sequence FROM superstep_checkpoints WHERE namespace = ? AND id = ?)"
 
+/** One row names its checkpoint by id; of several the number is asked for once. */
 const putText = (count: number): string =>
   `INSERT INTO superstep_tasks (namespace, checkpoint, task, status, revision, data) VALUES ${
-    times(`(?, ${sequenceOf}, ?, ?, ?, ?)`, count)
+    times(`(?, ${count === 1 ? sequenceOf : "?"}, ?, ?, ?, ?)`, count)
   } ` +
   "ON CONFLICT (namespace, checkpoint, task) " +
   "DO UPDATE SET status = excluded.status, revision = excluded.revision, data = excluded.data " +
@@ -115,7 +116,7 @@ const writing = ({ rowLock, seesCommitted, text }: Dialect) => ({
       "VALUES (?, (SELECT coalesce(max(sequence), 0) + 1 FROM superstep_checkpoints WHERE namespace = ?), " +
       `${times("?", checkpointColumns.split(", ").length)}) ON CONFLICT (namespace, id) DO NOTHING`
   ),
-  exists: text("SELECT 1 FROM superstep_checkpoints WHERE namespace = ? AND id = ?"),
+  sequence: text("SELECT sequence FROM superstep_checkpoints WHERE namespace = ? AND id = ?"),
   put: new Map(rowCounts.map((count) => [count, text(putText(count))])),
   done: text(
     `SELECT count(*) AS done FROM superstep_tasks WHERE namespace = ? AND checkpoint = ${sequenceOf} AND status = 'done'`
@@ -123,7 +124,7 @@ const writing = ({ rowLock, seesCommitted, text }: Dialect) => ({
   kept: new Map(rowCounts.map((count) => [count, text(keptText(count))]))
 })
 
-/** What removes. */
+/** What removes. All of it says what goes: a client of SQLite may have foreign keys switched off. */
 const removing = ({ text }: Dialect) => ({
   allHeads: text("SELECT place, branch, id FROM superstep_heads WHERE thread = ?"),
   removeCheckpoints: new Map(rowCounts.map((count) => [count, text(`DELETE ${removedText(count)}`)])),

@@ -42,7 +42,7 @@ export const digestOf = (text: string): Uint8Array => text === "" ? digestOfNoth
  * The id of a checkpoint as a column of bytes: of a hash the 16 bytes that it writes, of any other string its text. A text that
  * has as many bytes ends with a NUL, which is in no text.
  */
-export const toBytes = (id: string): Uint8Array => {
+export const toIdBytes = (id: string): Uint8Array => {
   if (hash.test(id)) return Result.getOrThrow(Hex.decode(id))
   const text = toColumn(id)
   const bytes = encoder.encode(text)
@@ -50,7 +50,7 @@ export const toBytes = (id: string): Uint8Array => {
 }
 
 /** What a damaged database holds may be no bytes. */
-export const fromBytes = (column: Uint8Array): string =>
+export const fromIdBytes = (column: Uint8Array): string =>
   !(column instanceof Uint8Array)
     ? String(column)
     : column.length === hashLength
