@@ -6,6 +6,7 @@
  * @since 0.1.0
  */
 import type * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import type * as Stream from "effect/Stream"
 import type * as Channel from "./Channel.ts"
 import type { Checkpointer } from "./Checkpointer.ts"
@@ -260,26 +261,20 @@ export const make = <
     output,
     saved: saved ?? output,
     run: run as (input: unknown, previous: unknown) => unknown,
-    parts: (result) => isFinal(result) ? result : { value: result, save: result },
+    parts: (result) =>
+      isFinal(result)
+        ? { value: result.value, save: Option.fromUndefinedOr(result.save) }
+        : { value: result, save: Option.some(result) },
     cache: cache as Policy.Cache | undefined,
     options: said
   })
-  const { invoke, stream } = entry(program)
   return {
+    ...entry(program),
     name,
     get pregel() {
       return view(program)
     },
-    invoke,
-    stream: (input: unknown, options: object) => stream(input, withTasks(options)),
-    thread: (id: string) => {
-      const thread = Thread.make(program, id)
-      return {
-        ...thread,
-        stream: (input: any, options: any) => thread.stream(input, withTasks(options)),
-        events: (input: any, options: any) => thread.events(input, withTasks(options))
-      }
-    },
+    thread: (id: string) => Thread.make(program, id),
     call: (input: unknown, called?: unknown) =>
       telling(
         () => told(keyOptions, called),
@@ -288,6 +283,3 @@ export const make = <
     "~program": program
   } as any
 }
-
-/** Tasks are what a function does: their events are shown, unless it is said otherwise. */
-const withTasks = <A>(options: A): A => typeof options === "object" ? { subgraphs: true, ...options } : options

@@ -90,7 +90,10 @@ const readAtOnce = 256
 class Signal {
   #next = Deferred.makeUnsafe<void>()
 
-  readonly wait: Effect.Effect<void> = Effect.suspend(() => Deferred.await(this.#next))
+  /** The next time, counted from when this is read: in the same synchronous step as what it depends on, or a time in between is lost. */
+  get wait(): Effect.Effect<void> {
+    return Deferred.await(this.#next)
+  }
 
   send(): void {
     const now = this.#next
@@ -239,8 +242,9 @@ export const make = <A, E, R>(
     (said) =>
       Effect.gen(function*() {
         const kept = new Kept<A, E>(said as Options)
-        const run = Stream.runForEach(stream, (event) => kept.append(event))
-        yield* Effect.forkScoped(Effect.onExit(run, (exit) => Effect.sync(() => kept.end(exit))))
+        const run = yield* Effect.forkScoped(Stream.runForEach(stream, (event) => kept.append(event)))
+        // A run that ends before its first step has no finalizers: who looks from outside sees its end too.
+        run.addObserver((exit) => kept.end(exit))
         return {
           read: (given?: unknown) => {
             const entries = telling(

@@ -12,7 +12,7 @@ import * as Option from "effect/Option"
 import { say, shown } from "./internal/say.ts"
 
 /**
- * A cache could not be opened. One that fails later is as if it were empty: nodes run, and a warning is logged.
+ * A cache could not be opened, or not be cleared. One that fails otherwise is as if it were empty: nodes run, and a warning is logged.
  *
  * @category errors
  * @since 0.1.0
@@ -39,7 +39,7 @@ export interface NodeCacheShape {
   readonly get: (scope: string, key: string) => Effect.Effect<Option.Option<string>>
   readonly set: (scope: string, key: string, value: string, ttlMillis: number | undefined) => Effect.Effect<void>
   /** Drops what is kept under the scopes, or everything. */
-  readonly clear: (scopes?: ReadonlyArray<string>) => Effect.Effect<void>
+  readonly clear: (scopes?: ReadonlyArray<string>) => Effect.Effect<void, NodeCacheError>
 }
 
 /**

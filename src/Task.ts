@@ -6,6 +6,8 @@
  * @since 0.1.0
  */
 import type * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type * as Channel from "./Channel.ts"
 import type { EngineError } from "./GraphError.ts"
@@ -13,7 +15,7 @@ import { lowerFunction } from "./internal/engine/lowerFunction.ts"
 import type { Program } from "./internal/engine/program.ts"
 import { type MachineView, view } from "./internal/engine/view.ts"
 import { callAll, callInside } from "./internal/runtime/call.ts"
-import { concurrencyOptions, graphOptions, keyOptions, telling, told } from "./internal/runtime/options.ts"
+import { concurrencyOptions, effectsOf, graphOptions, keyOptions, telling, told } from "./internal/runtime/options.ts"
 import type { AnyRequest, Asking } from "./Interrupt.ts"
 import type { Migration } from "./Migration.ts"
 import type { ErrorOf, FailureOf, NeedOf, RequestOf, SteeringOf } from "./Node.ts"
@@ -123,7 +125,7 @@ export const make: {
     output,
     saved: undefined,
     run: input === undefined ? () => run(undefined) : run,
-    parts: (value) => ({ value, save: undefined }),
+    parts: (value) => ({ value, save: Option.none() }),
     cache,
     options: graphOptions(said)
   })
@@ -171,6 +173,6 @@ export const all = <const T extends ReadonlyArray<Effect.Effect<any, any, any>>>
   ContextOf<T[number]> | Running
 > =>
   telling(
-    () => told(concurrencyOptions, options),
-    ({ concurrency }) => callAll(effects, concurrency ?? "unbounded")
+    () => Result.all([effectsOf(effects), told(concurrencyOptions, options)]),
+    ([list, { concurrency }]) => callAll(list, concurrency ?? "unbounded")
   ) as Effect.Effect<any, any, any>

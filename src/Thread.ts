@@ -531,6 +531,7 @@ export const make = (program: Program, id: string): Thread<any, any, any, any, a
     )
   const stream = (input: unknown, options: unknown) =>
     eventStream(
+      program,
       threadStreamOptions,
       options,
       (said, sink) =>

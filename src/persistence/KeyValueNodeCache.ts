@@ -10,7 +10,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { KeyValueStore } from "effect/persistence/KeyValueStore"
 import * as Schema from "effect/Schema"
-import { NodeCache, type NodeCacheShape } from "../NodeCache.ts"
+import { NodeCache, NodeCacheError, type NodeCacheShape } from "../NodeCache.ts"
 
 /** How every key begins: what else is in the store is left alone. */
 const root = "superstep/cache/"
@@ -34,7 +34,7 @@ const warned = <A>(effect: Effect.Effect<A, unknown>, instead: A, what: string):
 
 /**
  * Keeps results in the `KeyValueStore`, under keys that begin with `superstep/cache/`. Other processes find those of nodes whose cache policy has an id. A
- * store that fails is as if it were empty, with a warning in the log; a `clear` that fails is a defect.
+ * store that fails is as if it were empty, with a warning in the log; only `clear` fails.
  *
  * @category constructors
  * @since 0.1.0
@@ -76,10 +76,12 @@ export const make: Effect.Effect<NodeCacheShape, never, KeyValueStore> = Effect.
           return warned(store.set(keyOf(scope, key), text), undefined, "be written")
         }),
       clear: (scopes) =>
-        Effect.orDie(
+        Effect.mapError(
           scopes === undefined
             ? store.clearPrefix(root)
-            : Effect.forEach(scopes, (scope) => store.clearPrefix(prefixOf(scope)), { discard: true })
+            : Effect.forEach(scopes, (scope) => store.clearPrefix(prefixOf(scope)), { discard: true }),
+          (cause) =>
+            new NodeCacheError({ reason: "Storage", detail: `cannot clear the cache: ${cause.message}`, cause })
         )
     })
 )

@@ -13,6 +13,7 @@ import type { SqlError } from "effect/sql/SqlError"
 import type { CheckpointRow, Commit, Dump, HeadRow, Move, Put, Removal, Saved, TaskRow } from "../Checkpoint.ts"
 import { Checkpointer, type CheckpointerShape, type ListOptions } from "../Checkpointer.ts"
 import { CheckpointError, ThreadConflict, ThreadDeleted } from "../GraphError.ts"
+import { batchesOf } from "./internal/batches.ts"
 import type * as Databases from "./internal/database.ts"
 import {
   beginningOf,
@@ -42,7 +43,7 @@ import {
   toTask
 } from "./internal/rows.ts"
 import { checkSchema, prepareSchema } from "./internal/schema.ts"
-import { rowCounts, type Texts, textsOf } from "./internal/statements.ts"
+import { type Texts, textsOf } from "./internal/statements.ts"
 import { digestOf, fromColumn, fromIdBytes, toColumn, toIdBytes } from "./internal/text.ts"
 import * as SqliteClient from "./SqliteClient.ts"
 
@@ -167,17 +168,6 @@ const besideFor = (connection: Connection, texts: Texts, beside: Beside, count: 
     execute<{ readonly sequence: Integer }>(connection, texts.sequence, [namespace, id]),
     ([row]) => [namespace, row?.sequence ?? null]
   )
-}
-
-/** The rows in batches for which there is a statement. */
-const batchesOf = <A>(rows: ReadonlyArray<A>): ReadonlyArray<ReadonlyArray<A>> => {
-  if (rows.length === 1) return [rows]
-  const batches: Array<ReadonlyArray<A>> = []
-  let at = 0
-  for (const count of rowCounts) {
-    for (; rows.length - at >= count; at += count) batches.push(rows.slice(at, at + count))
-  }
-  return batches
 }
 
 /** The rows that stand of some tasks. */

@@ -36,7 +36,11 @@ const plan: Plan = {
   probes: ["SELECT scope, key, expires_millis, value FROM superstep_cache_results WHERE 1 = 0"]
 }
 
-const textsOf = ({ text }: Dialect) => ({
+/** After so many results that were stored, some that have expired are removed: twice as many as can have come, so that fewer are left. */
+const sweepEvery = 256
+const sweepAtOnce = 2 * sweepEvery
+
+const textsOf = ({ freeRows, text }: Dialect) => ({
   get: text(
     "SELECT value FROM superstep_cache_results WHERE scope = ? AND key = ? " +
       "AND (expires_millis IS NULL OR expires_millis > ?)"
@@ -46,6 +50,12 @@ const textsOf = ({ text }: Dialect) => ({
       "ON CONFLICT (scope, key) DO UPDATE SET expires_millis = excluded.expires_millis, value = excluded.value"
   ),
   sweep: text("DELETE FROM superstep_cache_results WHERE expires_millis <= ?"),
+  // Rows that another process removes or replaces just now are left to it.
+  sweepSome: text(
+    "WITH expired AS MATERIALIZED (SELECT scope, key FROM superstep_cache_results WHERE expires_millis <= ? " +
+      `ORDER BY expires_millis LIMIT ${sweepAtOnce}${freeRows}) ` +
+      "DELETE FROM superstep_cache_results WHERE (scope, key) IN (SELECT scope, key FROM expired)"
+  ),
   clear: text("DELETE FROM superstep_cache_results WHERE scope = ?"),
   clearAll: text("DELETE FROM superstep_cache_results")
 })
@@ -73,17 +83,39 @@ const warned = <A>(effect: Effect.Effect<A, SqlError>, instead: A, what: string)
 
 const dialectFor = (sql: SqlClient) => Database.knownDialect(sql, "SqlNodeCache")
 
-const cacheOf = (db: Database.Database<ReturnType<typeof textsOf>>): NodeCacheShape =>
-  NodeCache.of({
+type Cache = Database.Database<ReturnType<typeof textsOf>>
+
+/** Removes some of what has expired. */
+const sweepSome = (db: Cache, now: number): Effect.Effect<void> =>
+  warned(
+    Effect.asVoid(Database.read(db, (connection, { sweepSome }) => connection.execute(sweepSome, [now], undefined))),
+    undefined,
+    "remove what has expired"
+  )
+
+const cacheOf = (db: Cache): NodeCacheShape => {
+  let stored = 0
+  // Not in a transaction of the caller: it would keep the rows locked until it ends.
+  const swept = (now: number) =>
+    Database.outside(
+      db,
+      Effect.suspend(() => {
+        if (stored < sweepEvery) return Effect.void
+        stored = 0
+        return sweepSome(db, now)
+      })
+    )
+  return NodeCache.of({
     get: (scope, key) =>
       Effect.flatMap(Clock.currentTimeMillis, (now) =>
         warned(
           Effect.map(
-            Database.read(db, (connection, { get }) =>
-              Database.execute<{ readonly value: string }>(connection, get, [hashed(scope), hashed(key), now])),
-            (rows) =>
-              Option.map(Option.fromUndefinedOr(rows[0]), ({ value }) =>
-                fromColumn(value))
+            Database.attempt(
+              db,
+              (connection, { get }) =>
+                Database.execute<{ readonly value: string }>(connection, get, [hashed(scope), hashed(key), now])
+            ),
+            (rows) => Option.map(Option.fromUndefinedOr(rows[0]), ({ value }) => fromColumn(value))
           ),
           Option.none(),
           "read a result"
@@ -92,14 +124,15 @@ const cacheOf = (db: Database.Database<ReturnType<typeof textsOf>>): NodeCacheSh
       Effect.flatMap(Clock.currentTimeMillis, (now) => {
         const expires = ttlMillis === undefined ? null : Math.ceil(now + ttlMillis)
         const params = [hashed(scope), hashed(key), expires, toColumn(value)]
-        return warned(
-          Effect.asVoid(Database.read(db, (connection, { set }) => connection.execute(set, params, undefined))),
+        const set = warned(
+          Effect.asVoid(Database.attempt(db, (connection, { set }) => connection.execute(set, params, undefined))),
           undefined,
           "store a result"
         )
+        return ++stored < sweepEvery ? set : Effect.andThen(set, swept(now))
       }),
     clear: (scopes) =>
-      Effect.orDie(told(
+      told(
         Database.write(db, (connection, { clear, clearAll }) =>
           scopes === undefined
             ? Effect.asVoid(connection.execute(clearAll, [], undefined))
@@ -107,14 +140,16 @@ const cacheOf = (db: Database.Database<ReturnType<typeof textsOf>>): NodeCacheSh
               discard: true
             })),
         "clear the cache"
-      ))
+      )
   })
+}
 
 /**
  * Keeps results in the table `superstep_cache_results` of the database, which is made if it does not exist. What has expired is removed when the
- * cache is made. Other processes find the results of nodes whose cache policy has an id.
+ * cache is made, and bit by bit while results are stored,
+ * unless in a transaction. Other processes find the results of nodes whose cache policy has an id.
  *
- * A database that fails later is as if the cache were empty, with a warning in the log; a `clear` that fails is a defect.
+ * A database that fails later is as if the cache were empty, with a warning in the log; only `clear` fails.
  *
  * @category constructors
  * @since 0.1.0

@@ -10,10 +10,18 @@ import { SqlClient } from "effect/sql/SqlClient"
 import type { Connection } from "effect/sql/SqlConnection"
 import type { SqlError } from "effect/sql/SqlError"
 import * as Store from "../Store.ts"
+import { batchesOf, rowCounts, times } from "./internal/batches.ts"
 import * as Database from "./internal/database.ts"
 import type { Dialect } from "./internal/dialect.ts"
 import { checkTables, type FormatError, prepareTables } from "./internal/migrating.ts"
-import { keyFromColumn, keyToColumn, namespaceFromColumn, namespaceToColumn, rangeOf } from "./internal/names.ts"
+import {
+  compareColumns,
+  keyFromColumn,
+  keyToColumn,
+  namespaceFromColumn,
+  namespaceToColumn,
+  rangeOf
+} from "./internal/names.ts"
 import {
   errorOf,
   type Extension,
@@ -44,6 +52,13 @@ const plainColumns = "namespace, key, value, created_millis, updated_millis, ttl
 
 const noUnits: typeof putUnits = { columns: ", has_units", values: ", FALSE", updates: ", has_units = FALSE" }
 
+/** In one order everywhere: writers of the same rows wait for each other, and not in a circle. */
+const refreshText = (count: number, { rowLock }: Dialect): string =>
+  "WITH found AS MATERIALIZED (SELECT sequence FROM superstep_store_items " +
+  `WHERE (namespace, key) IN (VALUES ${times("(?, ?)", count)}) AND ttl_millis IS NOT NULL AND expires_millis > ? ` +
+  `ORDER BY namespace, key${rowLock}) ` +
+  "UPDATE superstep_store_items SET expires_millis = ttl_millis + ? WHERE sequence IN (SELECT sequence FROM found)"
+
 /** Every statement, written for the dialect once. Those of searches are put together of these parts: never of what a user gave. */
 const textsOf = (dialect: Dialect, extension: Extension | undefined) => {
   const { hasFts5 } = dialect
@@ -54,10 +69,7 @@ const textsOf = (dialect: Dialect, extension: Extension | undefined) => {
     text,
     hasUnits: extension !== undefined,
     item: text(`SELECT ${plainColumns} FROM superstep_store_items WHERE namespace = ? AND key = ? AND ${live}`),
-    refresh: text(
-      "UPDATE superstep_store_items SET expires_millis = ttl_millis + ? " +
-        "WHERE namespace = ? AND key = ? AND ttl_millis IS NOT NULL AND expires_millis > ?"
-    ),
+    refresh: new Map(rowCounts.map((count) => [count, text(refreshText(count, dialect))])),
     put: text(
       "INSERT INTO superstep_store_items " +
         `(namespace, key, value, created_millis, updated_millis, ttl_millis, expires_millis, words, vectors${
@@ -284,9 +296,9 @@ interface Name {
   readonly key: string
 }
 
-/** In one order everywhere: writers of the same rows wait for each other, and not in a circle. */
+/** The order in which rows are locked: that of the database, which locks several at once. */
 const inOrder = <A extends Name>(names: ReadonlyArray<A>): ReadonlyArray<A> =>
-  [...names].sort((a, b) => a.namespace === b.namespace ? (a.key < b.key ? -1 : 1) : a.namespace < b.namespace ? -1 : 1)
+  [...names].sort((a, b) => compareColumns(a.namespace, b.namespace) || compareColumns(a.key, b.key))
 
 const named = <A extends { readonly namespace: Store.Namespace; readonly key: string }>(given: A) => ({
   given,
@@ -296,8 +308,11 @@ const named = <A extends { readonly namespace: Store.Namespace; readonly key: st
 
 const refresh = ({ connection, nowMillis, texts }: Reader, rows: ReadonlyArray<Store.Row>) =>
   Effect.forEach(
-    inOrder(rows.map(named)),
-    ({ key, namespace }) => connection.execute(texts.refresh, [nowMillis, namespace, key, nowMillis], undefined),
+    batchesOf(inOrder(rows.map(named))),
+    (batch) => {
+      const params = [...batch.flatMap(({ key, namespace }) => [namespace, key]), nowMillis, nowMillis]
+      return connection.execute(texts.refresh.get(batch.length)!, params, undefined)
+    },
     { discard: true }
   )
 
@@ -338,15 +353,12 @@ const writeAll = (reader: Reader, writes: ReadonlyArray<Store.Write>) =>
 const failure = (detail: string, cause: SqlError): Store.StoreError =>
   new Store.StoreError({ reason: "Storage", detail, cause })
 
-const told = <A, E, R>(effect: Effect.Effect<A, E | FormatError, R>) =>
-  Effect.mapError(effect, (error) =>
-    (error as FormatError)._tag === "FormatError"
-      ? new Store.StoreError({
-        reason: "Format",
-        detail: (error as FormatError).detail,
-        cause: (error as FormatError).cause
-      })
-      : error as Exclude<E, FormatError>)
+const told = <A, R>(effect: Effect.Effect<A, SqlError | FormatError, R>) =>
+  Effect.catchTag(
+    effect,
+    "FormatError",
+    ({ cause, detail }) => Effect.fail(new Store.StoreError({ reason: "Format", detail, cause }))
+  )
 
 const guard = <A, E, R>(effect: Effect.Effect<A, E | SqlError, R>, action: string) =>
   Database.explained(Database.retried(effect), action, failure)

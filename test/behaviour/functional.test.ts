@@ -435,7 +435,54 @@ behaves("a run that gives nothing does not give what the one before gave", () =>
     const thread = maybe.thread("t")
     assert.strictEqual(yield* thread.invoke(1), 1)
     assert.isUndefined(yield* thread.invoke(0))
-    assert.deepStrictEqual((yield* thread.state()).values, { __previous__: 1 })
+    assert.deepStrictEqual((yield* thread.state()).values, { __previous__: undefined })
+  }))
+
+behaves(
+  "a plain result is what is saved, also if it is nothing; only a final that saves nothing leaves what was saved",
+  () =>
+    Effect.gen(function*() {
+      const seen: Array<number | undefined> = []
+      const given = Schema.Struct({ result: Schema.UndefinedOr(Schema.Int), isFinal: Schema.Boolean })
+      const gives = Entrypoint.make("gives", {
+        input: given,
+        output: Schema.UndefinedOr(Schema.Int),
+        run: ({ isFinal, result }, previous) => {
+          seen.push(previous)
+          return isFinal ? Entrypoint.final({ value: 5, save: result }) : result
+        }
+      })
+      const thread = gives.thread("t")
+      const run = (result: number | undefined, isFinal = false) => thread.invoke({ result, isFinal })
+      const ends = yield* Effect.all([
+        run(1),
+        run(undefined),
+        run(undefined),
+        run(2),
+        run(undefined, true),
+        run(3, true)
+      ])
+      assert.deepStrictEqual(ends, [1, undefined, undefined, 2, 5, 5])
+      yield* run(undefined)
+      assert.deepStrictEqual(seen, [undefined, 1, undefined, undefined, 2, 2, 3])
+      // What was saved last is nothing, for one who reads it back too.
+      yield* run(1)
+      assert.strictEqual(seen.at(-1), undefined)
+    })
+)
+
+behaves("a plain result that is nothing is refused where nothing cannot be saved", () =>
+  Effect.gen(function*() {
+    const gives = Entrypoint.make("gives", {
+      input: Schema.Int,
+      output: Schema.UndefinedOr(Schema.Int),
+      saved: Schema.Int,
+      run: ((n: number) => n > 0 ? n : undefined) as (n: number) => number
+    })
+    const thread = gives.thread("t")
+    assert.strictEqual(yield* thread.invoke(1), 1)
+    const error = yield* Effect.flip(thread.invoke(0))
+    assert.deepInclude(error, { _tag: "InvalidUpdate", reason: "InvalidValue", channel: "__previous__" })
   }))
 
 behaves("what a called entrypoint saves lives as long as it says", () =>

@@ -1,6 +1,6 @@
 /** Journals: events that are held, read by several, and read again; and the events of a run's beginning and end. */
 import { assert, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, Fiber, Schema, Stream } from "effect"
+import { Cause, Deferred, Effect, Exit, Fiber, Option, Scheduler, Schema, Scope, Stream } from "effect"
 import * as Sse from "effect/encoding/Sse"
 import { TestClock } from "effect/testing"
 import {
@@ -20,6 +20,7 @@ import {
 } from "superstep"
 import { collect, recorded } from "./Pauses.ts"
 import { behaves } from "./Savers.ts"
+import { Drawn } from "./Schedulers.ts"
 
 class Log extends State.make({ log: Channel.append(Schema.String) }) {}
 class Ask extends Interrupt.make("Ask", { payload: Schema.String, answer: Schema.String }) {}
@@ -92,6 +93,56 @@ it.effect("the end of the scope ends the run, and those who read", () =>
     assert.isTrue(isInterrupted)
     assert.isTrue(Exit.isFailure(yield* Fiber.await(reader!)))
   }))
+
+it.live("a journal whose scope ends before its run has begun, or has ended already, ends as well", () =>
+  Effect.gen(function*() {
+    const closed = yield* Scope.make()
+    yield* Scope.close(closed, Exit.void)
+    const making = Journal.make(Stream.range(1, 3))
+    for (const made of [Effect.scoped(making), Effect.provideService(making, Scope.Scope, closed)]) {
+      const journal = yield* made
+      for (const use of [journal.end, collect(journal.read())]) {
+        const exit = yield* Effect.timeoutOption(Effect.exit(use), "1 second")
+        assert.isTrue(Option.exists(exit, (exit) => Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)))
+      }
+    }
+  }))
+
+/** Three read a run of 30 events, which goes on from the first when all of them are there; how many each has seen. */
+const threeReaders = (options: Journal.Options | undefined) =>
+  Effect.gen(function*() {
+    const go = yield* Deferred.make<void>()
+    let there = 0
+    const rest = Stream.concat(Stream.fromEffectDrain(Deferred.await(go)), Stream.range(2, 30))
+    const journal = yield* Journal.make(Stream.rechunk(Stream.concat(Stream.make(1), rest), 1), options)
+    const read = Stream.tap(
+      journal.read(),
+      ({ event }) => event === 1 && ++there === 3 ? Deferred.succeed(go, undefined) : Effect.void
+    )
+    const readers = yield* Effect.forEach([1, 2, 3], () => Effect.forkChild(collect(read)))
+    const ended = yield* Effect.forkChild(journal.end)
+    const seen = yield* Effect.forEach(readers, (reader) => Fiber.join(reader))
+    yield* Fiber.join(ended)
+    return seen.map((entries) => entries.length)
+  }).pipe(Effect.scoped)
+
+it.live(
+  "who reads, who waits for the end, and the run of a full journal miss nothing, wherever fibers yield",
+  () =>
+    Effect.gen(function*() {
+      for (let seed = 1; seed <= 40; seed++) {
+        for (const options of [{ capacity: 1 }, { capacity: 3 }, undefined]) {
+          const counts = yield* threeReaders(options).pipe(
+            Effect.provideService(Scheduler.Scheduler, new Drawn(seed)),
+            Effect.timeoutOption("5 seconds")
+          )
+          const what = `seed ${seed}, capacity ${options?.capacity}`
+          assert.deepStrictEqual(Option.getOrUndefined(counts), [30, 30, 30], what)
+        }
+      }
+    }),
+  60_000
+)
 
 // ---------------------------------------------------------------------------
 // Full journals

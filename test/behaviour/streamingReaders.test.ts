@@ -1,11 +1,12 @@
 /** When the events of a run are seen: after their commit, as they happen; readers that are slow or leave. */
 import { assert, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Latch, Queue, Stream } from "effect"
+import { Deferred, Effect, Fiber, Latch, Queue, Scheduler, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { Checkpointer, type Event, GraphError, Node, Running, StateGraph } from "superstep"
+import { Checkpointer, type Event, GraphError, Node, Running, Send, StateGraph } from "superstep"
 import { inside, line, Log, robot } from "./Events.ts"
 import { collect, paused } from "./Pauses.ts"
 import { behaves } from "./Savers.ts"
+import { InStep } from "./Schedulers.ts"
 
 // ---------------------------------------------------------------------------
 // Commit order, readers that are slow or leave
@@ -159,6 +160,41 @@ it.effect("L21 the time for which a run waits for its reader counts toward no ti
     yield* gate.open
     yield* Fiber.join(fiber)
     assert.strictEqual(read, 300)
+  }))
+
+it.effect("L21 nor does that of tasks which all found room for their events, when there was not room for all", () =>
+  Effect.gen(function*() {
+    const graph = StateGraph.make(
+      "crowd",
+      StateGraph.nodes(Log, {
+        start: () => ({}),
+        tells: () => Effect.as(Running.emit("one"), {})
+      }),
+      {
+        start: "start",
+        edges: {
+          start: StateGraph.route(["tells"], (state) => Array.from({ length: 200 }, () => Send.make("tells", state)))
+        }
+      },
+      { runTimeout: "1 second" }
+    )
+    for (let operations = 3; operations <= 12; operations++) {
+      const gate = yield* Latch.make(false)
+      let read = 0
+      const fiber = yield* Effect.forkChild(
+        Stream.runForEach(
+          graph.stream({}, { modes: ["custom"] }),
+          () => Effect.andThen(gate.await, Effect.sync(() => void read++))
+        ).pipe(Effect.provideService(Scheduler.Scheduler, new InStep(operations)))
+      )
+      // Until the tasks wait: that takes more turns than usual.
+      yield* Effect.repeat(Effect.yieldNow, { times: 2_000 })
+      yield* TestClock.adjust("1 hour")
+      assert.strictEqual(read, 0)
+      yield* gate.open
+      yield* Fiber.join(fiber)
+      assert.strictEqual(read, 200, `every ${operations} operations`)
+    }
   }))
 
 it.effect("LG#109 a superstep that hangs is ended in time: what finished was delivered, what hangs is ended, slow reader or not", () =>

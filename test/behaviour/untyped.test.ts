@@ -2,7 +2,20 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Layer, Option, Schema, Stream } from "effect"
 import * as fc from "fast-check"
-import { Channel, Checkpointer, Command, END, Interrupt, Node, Pregel, Send, State, StateGraph } from "superstep"
+import {
+  Channel,
+  Checkpointer,
+  Command,
+  END,
+  Entrypoint,
+  Interrupt,
+  Node,
+  Pregel,
+  Send,
+  State,
+  StateGraph,
+  Task
+} from "superstep"
 import * as SqlCheckpointer from "superstep/sql/SqlCheckpointer"
 import * as SqliteClient from "superstep/sql/SqliteClient"
 import { behaves as onSavers } from "./Savers.ts"
@@ -244,6 +257,63 @@ describe("options", () => {
         (yield* failureOf(collect(plain.stream({ total: 1 }, undefined as never))))?._tag,
         "InvalidArgument"
       )
+    }))
+
+  behaves(
+    "a stream of an entrypoint fails with what cannot be read of its options, as that of a graph does",
+    () =>
+      Effect.gen(function*() {
+        const double = Task.make("double", { input: Schema.Int, output: Schema.Int, run: (n) => n * 2 })
+        const flow = Entrypoint.make("flow", { input: Schema.Int, output: Schema.Int, run: (n) => double(n) })
+        const thread = flow.thread("t") as any
+        const streams: ReadonlyArray<(options: any) => Stream.Stream<any, any, any>> = [
+          (options) => flow.stream(1, options),
+          (options) => thread.stream(1, options),
+          (options) => thread.events(1, options)
+        ]
+        const modes = {
+          get modes() {
+            return throwing()
+          }
+        }
+        for (const stream of streams) {
+          for (const options of [modes, undefined, ...hostile, { modes: ["updates"], subgraphs: "no" }]) {
+            assert.strictEqual((yield* failureOf(collect(stream(options))))?._tag, "InvalidArgument")
+          }
+          assert.strictEqual(
+            (yield* failureOf(collect(stream(modes))))?.message,
+            "options: it cannot be read: hands off"
+          )
+          for (const [subgraphs, count] of [[undefined, 2], [true, 2], [false, 1]] as const) {
+            assert.strictEqual((yield* Stream.runCollect(stream({ modes: ["updates"], subgraphs }))).length, count)
+          }
+        }
+      })
+  )
+
+  behaves("what is no list of effects fails typed where tasks are run at once", () =>
+    Effect.gen(function*() {
+      const message = (effects: unknown) => {
+        const run = () => Task.all(effects as ReadonlyArray<Effect.Effect<number>>)
+        const flow = Entrypoint.make("flow", { input: Schema.Int, output: Schema.Array(Schema.Int), run })
+        return Effect.map(failureOf(flow.invoke(1)), (error) => `${error?._tag} ${error?.message}`)
+      }
+      assert.strictEqual(
+        yield* message(undefined),
+        "InvalidArgument effects: Expected a list of effects, got undefined"
+      )
+      assert.strictEqual(yield* message([5]), "InvalidArgument effects[0]: Expected an effect, got 5")
+      assert.strictEqual(
+        yield* message(Object.assign([Effect.succeed(1)], { length: 2 })),
+        "InvalidArgument effects[1]: Expected an effect, got undefined"
+      )
+      for (const value of hostile) {
+        if (value === none) continue
+        assert.match(yield* message(value), /^InvalidArgument effects/)
+        assert.match(yield* message([value]), /^InvalidArgument effects/)
+      }
+      const traps = new Proxy([Effect.succeed(1)], { get: throwing })
+      assert.strictEqual(yield* message(traps), "InvalidArgument effects: it cannot be read: hands off")
     }))
 
   behaves("the text names the option, what is allowed, and what came", () =>

@@ -41,7 +41,9 @@ const hostile = [
   "x".repeat(5_000)
 ]
 
-const cases: Readonly<Record<string, (cache: NodeCache.NodeCacheShape) => Effect.Effect<void>>> = {
+const cases: Readonly<
+  Record<string, (cache: NodeCache.NodeCacheShape) => Effect.Effect<void, NodeCache.NodeCacheError>>
+> = {
   "gives what was set last, and nothing else": (cache) =>
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* cache.get("s", "k"), Option.none())
@@ -138,6 +140,110 @@ for (const [name, layer] of caches) {
         assert.strictEqual(ran.count, 4)
       }).pipe(Effect.provide(layer)))
   })
+}
+
+const clients = [
+  ["SQLite", SqliteClient.layer({ filename: ":memory:" })],
+  ["Postgres", layerPostgresClient]
+] as const
+
+for (const [name, client] of clients) {
+  it.live(`a cache that fails leaves the transaction around it as it was: ${name}`, () =>
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      const cache = yield* SqlNodeCache.make
+      yield* sql`CREATE TABLE things (n INTEGER)`
+      yield* sql`ALTER TABLE superstep_cache_results RENAME TO hidden`
+      yield* sql.withTransaction(Effect.gen(function*() {
+        yield* sql`INSERT INTO things VALUES (1)`
+        assert.deepStrictEqual(yield* cache.get("s", "k"), Option.none())
+        yield* sql`INSERT INTO things VALUES (2)`
+        yield* cache.set("s", "k", "1", undefined)
+        yield* sql`INSERT INTO things VALUES (3)`
+      }))
+      assert.deepStrictEqual((yield* sql`SELECT n FROM things ORDER BY n`.values).flat(), [1, 2, 3])
+      yield* sql`ALTER TABLE hidden RENAME TO superstep_cache_results`
+      yield* sql.withTransaction(Effect.gen(function*() {
+        yield* cache.set("s", "k", "2", undefined)
+        assert.deepStrictEqual(yield* cache.get("s", "k"), Option.some("2"))
+      }))
+      assert.deepStrictEqual(yield* cache.get("s", "k"), Option.some("2"))
+    }).pipe(Effect.provideService(References.MinimumLogLevel, "None"), Effect.provide(client)))
+}
+
+/** A store that does nothing but fail. */
+const broken = (() => {
+  const fail = Effect.fail(new KeyValueStore.KeyValueStoreError({ method: "any", message: "the disk is gone" }))
+  return KeyValueStore.make({
+    get: () => fail,
+    getUint8Array: () => fail,
+    set: () => fail,
+    remove: () => fail,
+    clear: fail,
+    size: fail,
+    keys: fail
+  })
+})()
+
+it.live("a cache that cannot be cleared fails typed, and is otherwise as if it were empty: a key value store", () =>
+  Effect.gen(function*() {
+    const cache = yield* Effect.provideService(KeyValueNodeCache.make, KeyValueStore.KeyValueStore, broken)
+    yield* cache.set("s", "k", "1", undefined)
+    assert.deepStrictEqual(yield* cache.get("s", "k"), Option.none())
+    for (const clear of [cache.clear(), cache.clear(["s"])]) {
+      const error = yield* Effect.flip(clear)
+      assert.deepInclude(error, { _tag: "NodeCacheError", reason: "Storage" })
+      assert.strictEqual(error.message, "storage error at the node cache: cannot clear the cache: the disk is gone")
+    }
+  }).pipe(Effect.provideService(References.MinimumLogLevel, "None")))
+
+for (const [name, client] of clients) {
+  it.live(`a cache that cannot be cleared fails typed: ${name}`, () =>
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      const cache = yield* SqlNodeCache.make
+      yield* sql`DROP TABLE superstep_cache_results`
+      for (const clear of [cache.clear(), cache.clear(["s"])]) {
+        const error = yield* Effect.flip(clear)
+        assert.deepInclude(error, { _tag: "NodeCacheError", reason: "Storage" })
+        assert.match(error.message, /^storage error at the node cache: cannot clear the cache: /)
+      }
+    }).pipe(Effect.provide(client)))
+}
+
+for (const [name, client] of clients) {
+  it.live(
+    `what has expired is removed while results are stored, and no more at once than a little: ${name}`,
+    () =>
+      Effect.gen(function*() {
+        const sql = yield* SqlClient.SqlClient
+        const cache = yield* SqlNodeCache.make
+        const count = Effect.map(
+          sql<{ readonly n: number | bigint }>`SELECT count(*) AS n FROM superstep_cache_results`,
+          ([row]) => Number(row!.n)
+        )
+        const store = (from: number, to: number, ttlMillis: number | undefined) =>
+          Effect.forEach(
+            Array.from({ length: to - from }, (_, index) => from + index),
+            (n) => cache.set("s", String(n), String(n), ttlMillis),
+            { discard: true }
+          )
+        yield* store(0, 2_000, 1_000)
+        yield* store(2_000, 2_040, undefined)
+        yield* store(2_040, 2_047, 1_000_000)
+        assert.strictEqual(yield* count, 2_047)
+        yield* TestClock.adjust("1 minute")
+        yield* sql.withTransaction(store(2_047, 2_050, undefined))
+        assert.strictEqual(yield* count, 2_050)
+        yield* store(2_050, 2_051, undefined)
+        assert.strictEqual(yield* count, 2_051 - 512)
+        yield* store(2_051, 4_000, 1_000_000)
+        assert.strictEqual(yield* count, 2_000)
+        assert.deepStrictEqual(yield* cache.get("s", "2000"), Option.some("2000"))
+        assert.deepStrictEqual(yield* cache.get("s", "2040"), Option.some("2040"))
+      }).pipe(Effect.provide(TestClock.layer()), Effect.provide(client)),
+    30_000
+  )
 }
 
 describe("a cache that outlives its process", () => {

@@ -27,7 +27,7 @@ const wrap = (connection: Connection, around: Around): Connection => {
 }
 
 /** The client of a file, with something around each of its statements, those that begin and end transactions included. */
-const faultyClient = Effect.fnUntraced(function*(filename: string, around: Around) {
+export const faultyClient = Effect.fnUntraced(function*(filename: string, around: Around) {
   const sql = yield* SqliteClient.make({ filename })
   const connection = wrap(yield* sql.reserve, around)
   return yield* SqlClient.make({

@@ -1,6 +1,7 @@
 /** What a store in a database does beyond the contract of all stores. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { Reactivity } from "effect/reactivity"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
@@ -13,6 +14,7 @@ import * as SqlStore from "superstep/sql/SqlStore"
 import * as Store from "superstep/Store"
 import { compareNamespaces } from "../../src/internal/store/names.ts"
 import {
+  compareColumns,
   keyFromColumn,
   keyToColumn,
   namespaceFromColumn,
@@ -22,6 +24,7 @@ import {
 import { fromBytes, toBytes } from "../../src/sql/internal/vectors.ts"
 import { runs } from "../laws/budget.ts"
 import { layerPostgresClient } from "../Postgres.ts"
+import { faultyClient } from "./Faulty.ts"
 import { filename } from "./files.ts"
 
 const sqlIn = <A>(path: string, use: (db: DatabaseSync) => A): A => {
@@ -158,6 +161,53 @@ describe("Postgres", () => {
     }).pipe(Effect.provide(layerPostgresClient)))
 })
 
+describe("reads that refresh", () => {
+  const odd = ["\u{1F600}", "\uFFFF", "\0", "\uD800", "a\"'?", "\u0001"]
+  const put = (key: string, ttl: number | undefined) => ({
+    _tag: "Put" as const,
+    namespace: ["a", key],
+    key,
+    value: key,
+    ...ttl === undefined ? {} : { ttl }
+  })
+  const clients = [
+    ["SQLite", SqliteClient.layer({ filename: ":memory:" })],
+    ["Postgres", layerPostgresClient]
+  ] as const
+
+  for (const [name, client] of clients) {
+    it.live(`make all that was read live on, and nothing else: ${name}`, () =>
+      Effect.gen(function*() {
+        const store = yield* SqlStore.make()
+        const keys = [...odd, ...Array.from({ length: 700 }, (_, at) => `k${at}`)]
+        yield* store.batch(keys.map((key) => put(key, 10)))
+        yield* store.batch([put("short", 5), put("ever", undefined)])
+        yield* store.put(["b"], "other", 1, { ttl: 10 })
+        yield* TestClock.adjust(6)
+        const found = yield* store.search(["a"], { limit: 1_000, refreshTtl: true })
+        assert.strictEqual(found.length, keys.length + 1)
+        yield* TestClock.adjust(6)
+        const left = yield* store.search([], { limit: 1_000, refreshTtl: false })
+        assert.deepStrictEqual(new Set(left.map(({ key }) => key)), new Set([...keys, "ever"]))
+        yield* TestClock.adjust(4)
+        assert.deepStrictEqual((yield* store.search([])).map(({ key }) => key), ["ever"])
+      }).pipe(Effect.provide(TestClock.layer()), Effect.provide(client)))
+  }
+
+  it.live("take few statements, however many items they give", () =>
+    Effect.gen(function*() {
+      let statements = 0
+      const counted = <A, E, R>(statement: Effect.Effect<A, E, R>) =>
+        Effect.andThen(Effect.sync(() => statements++), statement)
+      const sql = yield* faultyClient(yield* filename, counted)
+      const store = yield* Effect.provideService(SqlStore.make(), SqlClient.SqlClient, sql)
+      yield* store.batch(Array.from({ length: 3_000 }, (_, at) => put(`k${at}`, 60_000)))
+      statements = 0
+      assert.strictEqual((yield* store.search(["a"], { limit: 3_000, refreshTtl: true })).length, 3_000)
+      assert.isBelow(statements, 40)
+    }).pipe(Effect.provide(Reactivity.layer)))
+})
+
 it.effect("a client of another dialect is a defect", () =>
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
@@ -190,6 +240,7 @@ describe("columns", () => {
         assert.isTrue(one.isWellFormed())
         const order = bytes(one).compare(bytes(other))
         assert.strictEqual(order, Math.sign(compareNamespaces(a, b)))
+        assert.strictEqual(order, Math.sign(compareColumns(one, other)))
         const isBelow = a.length <= b.length && a.every((part, at) => part === b[at])
         assert.strictEqual(other.startsWith(one), isBelow)
         if (a.length === 0) return

@@ -19,8 +19,8 @@ export interface FunctionDescription {
   /** What it saves for its next run, if it does. */
   readonly saved: Channel.AnySchema | undefined
   readonly run: (input: unknown, previous: unknown) => unknown
-  /** What of a result is the value, and what is saved. */
-  readonly parts: (result: unknown) => { readonly value: unknown; readonly save: unknown }
+  /** What of a result is the value, and what is saved, if anything. */
+  readonly parts: (result: unknown) => { readonly value: unknown; readonly save: Option.Option<unknown> }
   readonly cache: Policy.Cache | undefined
   readonly options: GraphOptions
 }
@@ -54,12 +54,16 @@ export const lowerFunction = (description: FunctionDescription): Program => {
   // A result that may be nothing is not written then: nothing is what is read.
   const isSkippable = Option.isNone(problemOf(description.output, undefined))
   const writers: Array<Writer> = [
-    { _tag: "Channel", channel: end, map: (result) => parts(result).value, isSkippable }
+    {
+      _tag: "Channel",
+      channel: end,
+      map: (result) => (isSkippable ? Option.fromUndefinedOr : Option.some)(parts(result).value)
+    }
   ]
   const reads = [start]
   if (kept !== undefined) {
     const previous = channels.add(PREVIOUS, kept.rule, channelCodec(kept), kept)
-    writers.push({ _tag: "Channel", channel: previous, map: (result) => parts(result).save, isSkippable: true })
+    writers.push({ _tag: "Channel", channel: previous, map: (result) => parts(result).save })
     reads.push(previous)
   }
   const state = channels.list.map((_, number) => number)

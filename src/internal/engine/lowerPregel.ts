@@ -1,4 +1,5 @@
 /** From channels and nodes that are wired by hand to a program. Pure; what is wrong is thrown. */
+import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Channel from "../../Channel.ts"
 import type * as Policy from "../../Policy.ts"
@@ -61,8 +62,7 @@ export const lowerPregel = (description: PregelDescription): Program => {
       writers: node.write.map(({ channel, map }) => ({
         _tag: "Channel",
         channel: number(channel, `node "${key}"`),
-        map,
-        isSkippable: true
+        map: (result) => Option.fromUndefinedOr(map(result))
       })),
       isRouted: false,
       body: { _tag: "Run", run: node.run },

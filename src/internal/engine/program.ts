@@ -3,6 +3,7 @@
  * erased. Edges are gone; an edge is a write to a `branch:to:` channel. The
  * engine knows nothing else.
  */
+import type * as Option from "effect/Option"
 import type * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import type * as Channel from "../../Channel.ts"
@@ -81,13 +82,12 @@ export type Writer =
     readonly choose: (state: never) => unknown
     readonly reads: ReadonlyArray<number>
   }
-  /** Writes a channel from the node's result; `undefined` is no write. */
+  /** Writes a channel from the node's result. */
   | {
     readonly _tag: "Channel"
     readonly channel: number
-    readonly map: (result: unknown) => unknown
-    /** Whether the channel is left as it is for `undefined`. */
-    readonly isSkippable: boolean
+    /** What is written; none leaves the channel as it is. */
+    readonly map: (result: unknown) => Option.Option<unknown>
   }
 
 export type Persistence = "call" | "thread" | "none"

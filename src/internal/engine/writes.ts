@@ -1,4 +1,5 @@
 /** From what a node returned to the writes of its task. Pure. */
+import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Channel from "../../Channel.ts"
 import * as Command from "../../Command.ts"
@@ -204,7 +205,7 @@ export const writesOf = (
     if (writer._tag === "Update") isSteered = collectOutput(collector, output)
     else if (writer._tag === "Channel") {
       const value = writer.map(output)
-      if (value !== undefined || !writer.isSkippable) collector.channel(writer.channel, value)
+      if (Option.isSome(value)) collector.channel(writer.channel, value.value)
     }
   }
   if (isSteered && !isHandled && node.isRouted) return refuse("MixedRouting", undefined, node.name)

@@ -13,5 +13,5 @@ export const entry = (program: Program) => ({
   invoke: (input: unknown, given?: unknown): Erased<unknown> =>
     telling(() => told(runOptions, given), (said) => run(program, input, rootOptions(said, undefined))),
   stream: (input: unknown, given: unknown) =>
-    eventStream(runStreamOptions, given, (said, sink) => run(program, input, rootOptions(said, sink)))
+    eventStream(program, runStreamOptions, given, (said, sink) => run(program, input, rootOptions(said, sink)))
 })

@@ -125,7 +125,6 @@ const streamed = {
 export const runStreamOptions = Schema.Struct({ ...limits, seed: text, metadata: record, ...streamed })
 export const threadStreamOptions = Schema.Struct({ ...threadRun, pending, ...streamed })
 
-/** What a start, and a call of a graph inside a node, may be told. */
 export const journalOptions = Schema.Struct({ capacity: whole(1), overflow: oneOf("suspend", "dropOldest") })
 export const readOptions = Schema.Struct({ after: whole(0) })
 export const writeOptions = Schema.Struct({
@@ -138,6 +137,7 @@ export const concurrencyOptions = Schema.Struct({
     (u) => u === "unbounded" || (Number.isInteger(u) && (u as number) >= 1)
   )
 })
+/** What a call of a graph inside a node may be told. */
 export const keyOptions = Schema.Struct({ key })
 export const checkpointOptions = Schema.Struct({ checkpoint: text })
 export const diffOptions = Schema.Struct({ from: Schema.String, to: text })
@@ -234,6 +234,19 @@ const probe = (value: unknown, depth: number): void => {
 
 /** How deep the engine reads into what it was given: a list, of Commands, of records, of values. */
 const probeDepth = 5
+
+/** The effects that are to be run at once: those that were looked at, whatever becomes of the list. */
+export const effectsOf = (given: unknown): Told<ReadonlyArray<Erased<unknown>>> =>
+  reading("effects", () => {
+    if (!Array.isArray(given)) {
+      return Result.fail(invalid("effects", `Expected a list of effects, got ${quoted(given)}`))
+    }
+    const list: ReadonlyArray<unknown> = Array.from<unknown>(given)
+    const wrong = list.findIndex((one) => !Effect.isEffect(one))
+    return wrong === -1
+      ? Result.succeed(list as ReadonlyArray<Erased<unknown>>)
+      : Result.fail(invalid(`effects[${wrong}]`, `Expected an effect, got ${quoted(list[wrong])}`))
+  })
 
 /** Passes on what a graph is to take in, if it can be read. What it says is for the engine to judge. */
 export const readable = <A>(argument: string, value: A): Told<A> =>

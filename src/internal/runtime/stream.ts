@@ -5,6 +5,7 @@ import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import type * as Event from "../../Event.ts"
+import type { Program } from "../engine/program.ts"
 import type { Sink } from "./events.ts"
 import { told } from "./options.ts"
 import type { Erased } from "./task.ts"
@@ -19,17 +20,22 @@ interface Streamed {
   readonly subgraphs?: boolean | undefined
 }
 
-const eventsOf = (said: Streamed, run: (sink: Sink) => Erased<unknown>): Stream.Stream<Event.Any, unknown, unknown> =>
+const eventsOf = (
+  { kind }: Program,
+  said: Streamed,
+  run: (sink: Sink) => Erased<unknown>
+): Stream.Stream<Event.Any, unknown, unknown> =>
   Stream.callback<Event.Any, unknown, unknown>((queue) => {
     const waits = new Waits()
     const sink: Sink = {
       modes: new Set(said.modes),
-      subgraphs: said.subgraphs ?? false,
+      // Tasks are what a function does: their events are shown, unless it is said otherwise.
+      subgraphs: said.subgraphs ?? kind === "function",
       offer: (event) =>
-        Effect.suspend(() => {
-          const offer = Effect.asVoid(Queue.offer(queue, event))
-          return Queue.isFullUnsafe(queue) ? waits.around(offer) : offer
-        }),
+        // At once, if there is room: what finds none waits, whoever was faster.
+        Effect.suspend(() =>
+          Queue.offerUnsafe(queue, event) ? Effect.void : waits.around(Effect.asVoid(Queue.offer(queue, event)))
+        ),
       waits
     }
     return Queue.into(Effect.asVoid(run(sink)), queue)
@@ -37,6 +43,7 @@ const eventsOf = (said: Streamed, run: (sink: Sink) => Erased<unknown>): Stream.
 
 /** The events of a run. Dropping the stream ends the run. */
 export const eventStream = <A extends Streamed>(
+  program: Program,
   schema: Schema.Decoder<A>,
   given: unknown,
   run: (said: A, sink: Sink) => Erased<unknown>
@@ -45,5 +52,5 @@ export const eventStream = <A extends Streamed>(
     const said = told(schema, given)
     return Result.isFailure(said)
       ? Stream.fail(said.failure)
-      : eventsOf(said.success, (sink) => run(said.success, sink))
+      : eventsOf(program, said.success, (sink) => run(said.success, sink))
   })

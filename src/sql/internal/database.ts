@@ -44,17 +44,27 @@ export const transaction = <A, E, R>(
 
 export type Query<Texts, A, E = never> = (connection: Connection, texts: Texts) => Effect.Effect<A, E | SqlError>
 
+/** Runs an effect with the connection of the transaction that there is, if there is one. */
+const withinOr = <A, E>(
+  { sql }: Database<unknown>,
+  run: (connection: Connection | undefined) => Effect.Effect<A, E>
+): Effect.Effect<A, E> =>
+  Effect.withFiber((fiber) => run(Context.getOrUndefined(fiber.context, sql.transactionService)?.[0]))
+
+const alone = <Texts, A, E>({ sql, texts }: Database<Texts>, query: Query<Texts, A, E>) =>
+  Effect.scoped(Effect.flatMap(sql.reserve, (connection) => query(connection, texts)))
+
 /** Runs one statement on the connection itself: a statement of the client would make a span. */
-export const read = <Texts, A>(
-  { sql, texts }: Database<Texts>,
-  query: Query<Texts, A>
-): Effect.Effect<A, SqlError> =>
-  Effect.withFiber((fiber) => {
-    const transaction = Context.getOrUndefined(fiber.context, sql.transactionService)
-    return transaction === undefined
-      ? Effect.scoped(Effect.flatMap(sql.reserve, (connection) => query(connection, texts)))
-      : query(transaction[0], texts)
-  })
+export const read = <Texts, A>(db: Database<Texts>, query: Query<Texts, A>): Effect.Effect<A, SqlError> =>
+  withinOr(db, (connection) => connection === undefined ? alone(db, query) : query(connection, db.texts))
+
+/** The same, where a failure is to leave a transaction that there is as it was: Postgres would refuse whatever comes after it. */
+export const attempt = <Texts, A>(db: Database<Texts>, query: Query<Texts, A>): Effect.Effect<A, SqlError> =>
+  withinOr(db, (connection) => connection === undefined ? alone(db, query) : write(db, query))
+
+/** Runs an effect if there is no transaction. */
+export const outside = <E>(db: Database<unknown>, effect: Effect.Effect<void, E>): Effect.Effect<void, E> =>
+  withinOr(db, (connection) => connection === undefined ? effect : Effect.void)
 
 /** Runs a query in a transaction, or in a savepoint of the transaction that there is. */
 export const write = <Texts, A, E>(

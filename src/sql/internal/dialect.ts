@@ -26,6 +26,8 @@ export interface Dialect {
   readonly smallTable: string
   /** Ends a SELECT whose row no other transaction may lock before this one ends. */
   readonly rowLock: string
+  /** Ends a SELECT that locks the rows it gives, and passes over those that another transaction has locked. */
+  readonly freeRows: string
   /** Tells whether a transaction sees what others have committed since it began: what it reads under a lock is what stands. */
   readonly seesCommitted: string
   /** Asks for the isolation that transactions have unless they are told, and begins one that sees what others commit. */
@@ -52,6 +54,7 @@ const sqlite: Dialect = {
   smallTable: " STRICT, WITHOUT ROWID",
   // BEGIN IMMEDIATE has the only write lock there is.
   rowLock: "",
+  freeRows: "",
   // Nobody else commits while a transaction has the lock.
   seesCommitted: "1",
   isolation: undefined,
@@ -76,6 +79,7 @@ const pg: Dialect = {
   smallTable: "",
   // Lets rows that refer to the locked one be inserted.
   rowLock: " FOR NO KEY UPDATE",
+  freeRows: " FOR UPDATE SKIP LOCKED",
   seesCommitted: "current_setting('transaction_isolation') = 'read committed'",
   isolation: {
     ask: "SELECT current_setting('default_transaction_isolation') = 'read committed' AS is_wanted",

@@ -1,8 +1,6 @@
 /** The SQL of threads: no text of a user is ever in it. */
+import { rowCounts, times } from "./batches.ts"
 import type { Dialect } from "./dialect.ts"
-
-/** Rows of tasks per statement, largest first: few texts, so that all stay prepared. SQLite takes 32,766 parameters. */
-export const rowCounts: ReadonlyArray<number> = [256, 64, 16, 4, 1]
 
 const checkpointColumns = "id, parent, branch, step, source, created_millis, format, is_keyframe, data, metadata"
 const ofCheckpoint = checkpointColumns.split(", ").map((column) => `c.${column}`).join(", ")
@@ -27,15 +25,13 @@ const chain = `WITH RECURSIVE chain (namespace, sequence, id, parent, is_keyfram
   WHERE chain.is_keyframe = 0 AND c.namespace = chain.namespace AND c.id = chain.parent
 )`
 
-const values = (row: string, count: number): string => new Array<string>(count).fill(row).join(", ")
-
 /** The number of a checkpoint in its namespace, by which rows of tasks name it: it is short, and grows. */
 const sequenceOf = "(SELECT sequence FROM superstep_checkpoints WHERE namespace = ? AND id = ?)"
 
 /** One row names its checkpoint by id; of several the number is asked for once. */
 const putText = (count: number): string =>
   `INSERT INTO superstep_tasks (namespace, checkpoint, task, status, revision, data) VALUES ${
-    values(`(?, ${count === 1 ? sequenceOf : "?"}, ?, ?, ?, ?)`, count)
+    times(`(?, ${count === 1 ? sequenceOf : "?"}, ?, ?, ?, ?)`, count)
   } ` +
   "ON CONFLICT (namespace, checkpoint, task) " +
   "DO UPDATE SET status = excluded.status, revision = excluded.revision, data = excluded.data " +
@@ -44,7 +40,7 @@ const putText = (count: number): string =>
 
 const keptText = (count: number): string =>
   "SELECT task, status, revision, data FROM superstep_tasks " +
-  `WHERE namespace = ? AND checkpoint = ${sequenceOf} AND task IN (${values("?", count)})`
+  `WHERE namespace = ? AND checkpoint = ${sequenceOf} AND task IN (${times("?", count)})`
 
 const listText = (isBefore: boolean, isLimited: boolean): string =>
   `SELECT ${checkpointColumns} FROM superstep_checkpoints WHERE namespace = ${namespaceOf}${
@@ -56,7 +52,7 @@ const listText = (isBefore: boolean, isLimited: boolean): string =>
 
 const removedText = (count: number): string =>
   "FROM superstep_checkpoints WHERE namespace = (SELECT key FROM superstep_namespaces WHERE thread = ? AND digest = ?) " +
-  `AND id IN (${values("?", count)})`
+  `AND id IN (${times("?", count)})`
 
 /** One row at most, by the index, however many branches there are. */
 const headText = (isOfBranch: boolean): string =>
@@ -118,7 +114,7 @@ const writing = ({ rowLock, seesCommitted, text }: Dialect) => ({
   checkpoint: text(
     `INSERT INTO superstep_checkpoints (namespace, sequence, ${checkpointColumns}) ` +
       "VALUES (?, (SELECT coalesce(max(sequence), 0) + 1 FROM superstep_checkpoints WHERE namespace = ?), " +
-      `${values("?", checkpointColumns.split(", ").length)}) ON CONFLICT (namespace, id) DO NOTHING`
+      `${times("?", checkpointColumns.split(", ").length)}) ON CONFLICT (namespace, id) DO NOTHING`
   ),
   sequence: text("SELECT sequence FROM superstep_checkpoints WHERE namespace = ? AND id = ?"),
   put: new Map(rowCounts.map((count) => [count, text(putText(count))])),
