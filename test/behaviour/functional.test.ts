@@ -1,6 +1,6 @@
 /** The functional API: entrypoints and tasks. */
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Deferred, Effect, Fiber, Option, Schedule, Schema } from "effect"
+import { Context, Deferred, Effect, Fiber, Option, Schedule, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import {
   Channel,
@@ -702,21 +702,21 @@ behaves(
 
 behaves("LG#182 what tasks give is seen as they finish, each in its time", () =>
   Effect.gen(function*() {
-    const first = yield* Deferred.make<void>()
+    const seen = yield* Deferred.make<void>()
     const slow = Task.make("slow", {
       input: Schema.Int,
       output: Schema.Int,
-      run: (n) =>
-        n === 0
-          ? Effect.delay(Effect.as(Deferred.await(first), n), "20 millis")
-          : Effect.as(Deferred.succeed(first, undefined), n)
+      run: (n) => n === 0 ? Effect.as(Deferred.await(seen), n) : Effect.succeed(n)
     })
     const flow = Entrypoint.make("flow", {
       input: Schema.Null,
       output: ints,
       run: () => Task.all([slow(0), slow(1)])
     })
-    const events = yield* collect(flow.thread("t").stream(null, { modes: ["updates", "values"] }))
+    const shown = flow.thread("t").stream(null, { modes: ["updates", "values"] })
+    const events = yield* collect(
+      Stream.tap(shown, ({ mode }) => mode === "values" ? Deferred.succeed(seen, undefined) : Effect.void)
+    )
     assert.deepStrictEqual(
       events.map((event) =>
         event.mode === "updates"
