@@ -1,6 +1,7 @@
 /**
  * A client of `effect/sql` over `node:sqlite`, which comes with Node: no native
- * package is installed.
+ * package is installed. That of Node 22 reads a text up to its first NUL; what
+ * superstep stores has none.
  *
  * @since 0.1.0
  */
@@ -209,6 +210,9 @@ const prepared = (statement: StatementSync): Prepared => ({
   isBigInts: false
 })
 
+/** Node 22 binds no bytes as NULL where they have no place in memory. */
+const noBytes = new Uint8Array(1).subarray(0, 0)
+
 const bindable = (value: unknown): SQLInputValue => {
   switch (typeof value) {
     case "string":
@@ -221,7 +225,8 @@ const bindable = (value: unknown): SQLInputValue => {
       return null
     default:
       // An object in first place would be taken as named parameters.
-      if (value === null || value instanceof Uint8Array) return value
+      if (value === null) return value
+      if (value instanceof Uint8Array) return value.length === 0 ? noBytes : value
       throw new TypeError(`a value of type ${typeof value} cannot be bound: give text, a number, a bigint or bytes`)
   }
 }
