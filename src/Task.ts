@@ -174,5 +174,5 @@ export const all = <const T extends ReadonlyArray<Effect.Effect<any, any, any>>>
 > =>
   telling(
     () => Result.all([effectsOf(effects), told(concurrencyOptions, options)]),
-    ([list, { concurrency }]) => callAll(list, concurrency ?? "unbounded")
+    ([list, { concurrency }]) => callAll(effects, list, concurrency ?? "unbounded")
   ) as Effect.Effect<any, any, any>

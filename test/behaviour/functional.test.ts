@@ -1,6 +1,6 @@
 /** The functional API: entrypoints and tasks. */
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Deferred, Effect, Fiber, Option, Schedule, Schema, Stream } from "effect"
+import { Context, Deferred, Effect, Exit, Fiber, Option, Schedule, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import {
   Channel,
@@ -1126,3 +1126,91 @@ for (const durability of ["sync", "exit"] as const) {
       })
   )
 }
+
+behaves("several at once that have failed are not taken for others of the same number", () =>
+  Effect.gen(function*() {
+    const { task } = unreliable(1)
+    const { double } = doubling()
+    const flow = Entrypoint.make("flow", {
+      input: Schema.Int,
+      output: ints,
+      run: Effect.fnUntraced(function*(n) {
+        const made = yield* Effect.catch(Task.all([task(n)]), () => Task.all([double(n)]))
+        const again = yield* Effect.exit(Task.all([double(n + 1)]))
+        yield* Ask.ask("?")
+        return [...made, ...(Exit.isSuccess(again) ? again.value : [])]
+      })
+    })
+    const thread = flow.thread("t")
+    assert.deepStrictEqual(payloads(yield* paused(thread.invoke(1))), ["?"])
+    assert.deepStrictEqual(yield* thread.resume(Ask.reply("go")), [1, 4])
+  }))
+
+for (const key of [undefined, "k"]) {
+  behaves(
+    `what has finished behind a call that failed is not done again once that goes well (${key ?? "no"} key)`,
+    () =>
+      Effect.gen(function*() {
+        const { task, tries } = unreliable(1)
+        const { calls, double } = doubling()
+        const flow = Entrypoint.make("flow", {
+          input: Schema.Int,
+          output: ints,
+          run: Effect.fnUntraced(function*(n) {
+            const rate = yield* Effect.option(task(n, key === undefined ? {} : { key }))
+            const charged = yield* double(n)
+            yield* Ask.ask("?")
+            return [Option.getOrElse(rate, () => 0), charged]
+          })
+        })
+        const thread = flow.thread("t")
+        assert.deepStrictEqual(payloads(yield* paused(thread.invoke(5))), ["?"])
+        assert.deepStrictEqual(yield* thread.resume(Ask.reply("go")), [5, 10])
+        assert.deepStrictEqual([tries(), calls], [2, [5]])
+      })
+  )
+
+  behaves(
+    `what is called instead of a call is no result of another once that goes well (${key ?? "no"} key)`,
+    () =>
+      Effect.gen(function*() {
+        const { task } = unreliable(1)
+        const { calls, double } = doubling()
+        const spare = Task.make("spare", { input: Schema.Int, output: Schema.Int, run: (n) => n * 100 })
+        const flow = Entrypoint.make("flow", {
+          input: Schema.Int,
+          output: ints,
+          run: Effect.fnUntraced(function*(n) {
+            const one = yield* Effect.catch(task(n, key === undefined ? {} : { key }), () => spare(n))
+            const two = yield* double(one)
+            yield* Ask.ask("?")
+            return [one, two]
+          })
+        })
+        const thread = flow.thread("t")
+        assert.deepStrictEqual(payloads(yield* paused(thread.invoke(5))), ["?"])
+        assert.deepStrictEqual(yield* thread.resume(Ask.reply("go")), [5, 10])
+        assert.deepStrictEqual(calls, [500, 5])
+      })
+  )
+}
+
+behaves(
+  "what handles the pause of a call asks nothing: its answer would be that of a later question",
+  () =>
+    Effect.gen(function*() {
+      const flow = Entrypoint.make("flow", {
+        input: Schema.String,
+        output: texts,
+        run: Effect.fnUntraced(function*(text) {
+          const review = yield* Effect.catchCause(asks(text), () => Ask.ask("pay?"))
+          const pay = yield* Ask.ask("pay?")
+          return [review, pay]
+        })
+      })
+      const thread = flow.thread("t")
+      assert.deepStrictEqual(payloads(yield* paused(thread.invoke("review?"))), ["review?"])
+      assert.deepStrictEqual(payloads(yield* paused(thread.resume(Ask.reply("fine")))), ["pay?"])
+      assert.deepStrictEqual(yield* thread.resume(Ask.reply("yes")), ["fine", "yes"])
+    })
+)

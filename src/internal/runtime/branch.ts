@@ -9,8 +9,8 @@ export interface Caller {
   readonly context: Context.Context<never>
 }
 
-/** A call that is made by its order, and what tells it from others: asked for only where one has gone wrong. */
-export type Call = () => string
+/** What tells a call from others: the same for one that is made again. Asked for only where one has gone wrong. */
+export type Call = () => unknown
 
 /** What is called or asked one after another in one attempt of a task: by the node itself, or by one of several effects that it runs at once. */
 export class Branch {
@@ -23,8 +23,11 @@ export class Branch {
   #count = 0
   /** The call that was made last, if it has gone wrong. */
   #wrong: { readonly place: string; readonly call: Call } | undefined = undefined
-  /** Which calls have gone wrong: those that follow are others than if they had not. */
-  #history = ""
+  /**
+   * Whether a call has gone wrong, in this run or in the one before. Then others may have followed than will now: where another call stands at a
+   * place, that is no fault of the function.
+   */
+  isLoose: boolean
   /** What it waits for, if it has asked for what it was not given. */
   unanswered: AnyRequest | undefined = undefined
   /** How often each question was asked and answered, by tag. */
@@ -34,9 +37,10 @@ export class Branch {
   /** The youngest fiber that goes no further. */
   #closed = 0
 
-  constructor(owner: object, place: string) {
+  constructor(owner: object, place: string, isLoose: boolean) {
     this.owner = owner
     this.place = place
+    this.isLoose = isLoose
   }
 
   /** The place of the next call; none for a second fiber. A call that has gone wrong has the same place when it is made again. */
@@ -45,16 +49,13 @@ export class Branch {
     if (this.#caller !== fiber) return undefined
     const wrong = this.#wrong
     this.#wrong = undefined
-    if (wrong !== undefined) {
-      if (wrong.call() === call()) return wrong.place
-      this.#history = `x${hash(wrong.place).slice(0, historyLength)}`
-    }
-    return `${this.place}${this.#count++}${this.#history}`
+    return wrong !== undefined && wrong.call() === call() ? wrong.place : `${this.place}${this.#count++}`
   }
 
   /** Notes that the call of a place has gone wrong: it is made again, now or in a later run, or others follow that would not otherwise. */
   fail(place: string, call: Call): void {
     this.#wrong = { place, call }
+    this.isLoose = true
   }
 
   /** Whether the questions of the branch are those of the fiber. */
@@ -90,11 +91,11 @@ export const branchOf = (root: Branch, fiber: Caller): Branch => {
   return branch?.owner === root.owner ? branch : root
 }
 
-// Enough to tell the histories of one task apart. A place holds the history before it, and so all that has gone wrong.
-const historyLength = 8
+/** The place of a call beside one where another stands. */
+export const besidePlace = (place: string, call: string): string => `${place}x${hash(call)}`
 
-// Longer than any number of calls with a history.
-const maxDigits = 24
+// Longer than any number of calls.
+const maxDigits = 16
 
 /** A place as a text that sorts as its calls are made. */
 export const inOrder = (place: string): string =>

@@ -9,7 +9,7 @@ import { Running } from "../../Running.ts"
 import { output } from "../engine/checkpoint.ts"
 import { originOf } from "../engine/inputs.ts"
 import type { Persistence, Program } from "../engine/program.ts"
-import { Branch, branchOf, type Call, type Caller, CurrentBranch, inOrder } from "./branch.ts"
+import { besidePlace, Branch, branchOf, type Call, type Caller, CurrentBranch, inOrder } from "./branch.ts"
 import { type Attempt, CurrentAttempt, type Erased, type GraphExit } from "./task.ts"
 
 const concurrent = (attempt: Attempt, called: string): Effect.Effect<never, unknown> => {
@@ -80,9 +80,14 @@ const calling = (call: (attempt: Attempt, branch: Branch, fiber: Caller) => Eras
     })
   )
 
-/** A call by its order, whose place is that of the same call again if it goes wrong. */
+/** A call whose place is that of the same call again if it goes wrong. */
 const failing = <A>(branch: Branch, place: string, call: Call, made: Erased<A>): Erased<A> =>
   Effect.onError(made, () => Effect.sync(() => branch.fail(place, call)))
+
+/** Told where an earlier run has begun a call and not ended it: other calls may have followed there. */
+const loosening = (branch: Branch) => () => {
+  branch.isLoose = true
+}
 
 /** Runs a program inside the node that asks for it. */
 export const callInside = (
@@ -94,10 +99,12 @@ export const callInside = (
     const told = () => originOf(program, input)
     const place = key === undefined ? branch.next(fiber, told) : `@${key}`
     if (place === undefined) return concurrent(attempt, program.name)
-    const call = () => attempt.nest({ program, persistence, input, key: place })
+    const otherwise = key === undefined && branch.isLoose ? besidePlace(place, told()) : undefined
+    const unfinished = loosening(branch)
+    const call = () => attempt.nest({ program, persistence, input, key: place, otherwise, unfinished })
     const exit = key === undefined
       ? failing(branch, place, told, call())
-      : attempt.keyed(key, program.name, call)
+      : Effect.onError(attempt.keyed(key, program.name, call), () => Effect.sync(unfinished))
     return Effect.flatMap(exit, (exit) => conclude(program, attempt, { branch, fiber, key, place }, exit))
   })
 
@@ -109,16 +116,17 @@ const isPause = (exit: Exit.Exit<unknown, unknown>): boolean =>
   Exit.isFailure(exit) && exit.cause.reasons.length > 0 &&
   exit.cause.reasons.every((reason) => Cause.isFailReason(reason) && reason.error instanceof Request)
 
-/** Runs effects at once, each as a branch whose calls have places of their own. One that waits for an answer ends none of the others. */
+/** Runs effects at once, which `given` tells from others, each as a branch whose calls have places of their own. One that waits for an answer ends none of the others. */
 export const callAll = (
+  given: unknown,
   effects: ReadonlyArray<Erased<unknown>>,
   concurrency: number | "unbounded"
 ): Erased<ReadonlyArray<unknown>> =>
   calling((attempt, branch, { id: fiber }) => {
-    const told = () => `all ${effects.length}`
+    const told = () => given
     const place = branch.next(fiber, told)
     if (place === undefined) return concurrent(attempt, "Task.all")
-    const branches = effects.map((_, index) => new Branch(attempt, `${place}.${index}.`))
+    const branches = effects.map((_, index) => new Branch(attempt, `${place}.${index}.`, branch.isLoose))
     const running = effects.map((effect, index) =>
       Effect.flatMap(
         Effect.exit(Effect.provideService(effect, CurrentBranch, branches[index])),
@@ -126,7 +134,10 @@ export const callAll = (
           Exit.isSuccess(exit) || isPause(exit) ? Effect.succeed(exit) : Effect.failCause(exit.cause)
       )
     )
-    const all = failing(branch, place, told, Effect.all(running, { concurrency }))
+    const all = Effect.ensuring(
+      failing(branch, place, told, Effect.all(running, { concurrency })),
+      Effect.sync(() => branch.isLoose ||= branches.some(({ isLoose }) => isLoose))
+    )
     return Effect.flatMap(all, (exits) => {
       // What waits in a branch, waits here, whatever the branch made of it.
       for (const { end } of branches) if (end !== undefined) branch.close(end, fiber)

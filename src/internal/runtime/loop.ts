@@ -542,10 +542,13 @@ const nestedRun: (run: GraphRun, task: Task, call: NestedCall) => Erased<GraphRu
   if (session !== undefined && session.isAtHead) {
     // A graph that is a node goes on where it stood, whatever its parent's state has become since.
     if (call.key !== undefined && !isOf(session.place, call.program, origin)) {
+      const { otherwise: key } = call
+      if (key !== undefined) return yield* nestedRun(run, task, { ...call, key, otherwise: undefined })
       return yield* new ReplayMismatch({ node: task.node.name, called: call.program.name })
     }
     child.checkpoint = yield* Effect.fromResult(completeAt(call.program, session.place))
     child.checkpoint = { ...child.checkpoint, stopped: child.checkpoint.version }
+    if (call.unfinished !== undefined && plan(call.program, child.checkpoint).length > 0) call.unfinished()
     run.shared.answers.enter(namespace)
   } else {
     if (session !== undefined) session.begin(origin)

@@ -104,6 +104,9 @@ export class AttemptScratchpad implements Asker {
         return Result.fail(branch.unanswered ?? this.#request(interrupt, payload, "concurrent"))
       }
       if (branch.unanswered !== undefined) return Result.fail(branch.unanswered)
+      // What something that it called waits for is no time for questions of its own.
+      const end = branch.endOf(fiber.id)
+      if (end instanceof Request) return Result.fail(end)
     }
     const ordinal = branch.ordinals.get(tag) ?? 0
     // What is asked is what would be read back: nobody else's, and the same after a resume.

@@ -137,6 +137,10 @@ export interface NestedCall {
   readonly input: unknown
   /** Tells several calls of one task apart. */
   readonly key: string | undefined
+  /** The key that it takes where another call stands at its own; without one that is `ReplayMismatch`. */
+  readonly otherwise?: string | undefined
+  /** Told where an earlier run has begun the call and not ended it. */
+  readonly unfinished?: (() => void) | undefined
   readonly holder: Attempt | undefined
 }
 
@@ -196,7 +200,7 @@ export class Attempt implements RunningShape, Asker {
   #scratchpad: AttemptScratchpad | undefined = undefined
   #hasNested = false
   /** What the node itself calls and asks. */
-  readonly branch = new Branch(this, "")
+  readonly branch = new Branch(this, "", false)
   /** Heads of the graphs that this task called, by namespace. */
   readonly graphs = new Map<string, string>()
   /** When the attempt last made progress, on the clock of its timeouts. */
@@ -362,8 +366,9 @@ export class Attempt implements RunningShape, Asker {
     if (this.isOver) return this.halt
     this.#hasNested = true
     // What the error handler calls stands beside what the node called.
-    const key = this.#isHandler && call.key !== undefined ? `-${call.key}` : call.key
-    const nested = run.nest(run, this.#task, { ...call, key, holder: this.isWatched ? this : undefined })
+    const ownKey = (key: string | undefined) => this.#isHandler && key !== undefined ? `-${key}` : key
+    const [key, otherwise] = [ownKey(call.key), ownKey(call.otherwise)]
+    const nested = run.nest(run, this.#task, { ...call, key, otherwise, holder: this.isWatched ? this : undefined })
     // The numbers of this task are its own: what runs inside draws from where the run draws.
     const apart = Effect.provideService(nested, Random.Random, run.shared.random)
     const noted = Effect.catchCause(apart, (cause) => {
