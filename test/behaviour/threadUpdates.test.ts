@@ -379,3 +379,19 @@ behaves("L19 an update as END ends what was left to run and keeps what had finis
     // The thread is free for the next input.
     yield* paused(thread.invoke({}))
   }))
+
+behaves(
+  "an update without a node is refused where an input is still to be taken, and the input stays",
+  () =>
+    Effect.gen(function*() {
+      const thread = foos().thread("t")
+      yield* thread.invoke({ foo: "in" })
+      const first = (yield* thread.history()).at(-1)!
+      assert.deepStrictEqual([first.step, first.next], [-1, [START]])
+      yield* thread.fork(first.checkpoint)
+      const error = yield* Effect.flip(thread.update({ baz: "note" }))
+      assert.instanceOf(error, GraphError.AmbiguousUpdate)
+      assert.include(error.message, "what it is to take would be lost")
+      assert.deepStrictEqual(yield* thread.continue(), { foo: "b", baz: "" })
+    })
+)

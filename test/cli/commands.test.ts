@@ -488,6 +488,20 @@ describe("an interrupted run", () => {
     }))
 })
 
+describe("an answer for a thread that asks nothing", () => {
+  live("is refused, and what was answered before is not carried out", (here) =>
+    Effect.gen(function*() {
+      const begun = yield* here.run(["run", ...onThread("paying", "p"), ...input, "--answer", "true"])
+      assert.strictEqual(begun.code, 1)
+      const refusal = yield* here.refused(5, ["resume", ...onThread("paying", "p"), "--answer", "false"], {
+        env: { FAST: "1" }
+      })
+      assert.include(refusal, "waits for no answer: without --answer, resume goes on where it stands")
+      const done = yield* here.documents(0, ["resume", ...onThread("paying", "p"), "--quiet"], { env: { FAST: "1" } })
+      assert.deepStrictEqual(done.at(-1)!["output"], { total: 10, visited: ["paid"] })
+    }))
+})
+
 describe("a run whose thread was moved on by another", () => {
   live("ends with 5 and loses nothing", (here) =>
     Effect.gen(function*() {

@@ -209,6 +209,19 @@ export const slow = StateGraph.make(
   { start: "one", edges: { one: "wait" } }
 )
 
+/** Asks, and then fails unless it is told to be fast. */
+export const paying = StateGraph.make(
+  "paying",
+  StateGraph.nodes(Demo, {
+    pay: Effect.fnUntraced(function*(state) {
+      const isApproved = yield* Approve.ask({ total: state.total })
+      if (process.env["FAST"] === undefined) return yield* Effect.fail(new Error("the bank is down"))
+      return { visited: [isApproved ? "paid" : "refused"] }
+    })
+  }),
+  { start: "pay" }
+)
+
 /** What it has to clean up never ends. */
 export const stubborn = StateGraph.make(
   "stubborn",

@@ -194,8 +194,11 @@ export const resuming = Effect.fnUntraced(function*(loaded: Loaded, settings: Se
   if (settings.answers.length > 0) {
     const state = loaded.machine.thread(settings.thread!).state()
     const { next, requests } = yield* Effect.provide(state, Layer.provideMerge(loaded.services, saver))
-    if (requests.length === 0 && next.length === 0) {
-      return yield* new Refusal({ code: codes.thread, message: `thread "${settings.thread}" waits for no answer` })
+    if (requests.length === 0) {
+      // An answer that was given before would be carried out instead.
+      const rest = next.length === 0 ? "" : ": without --answer, resume goes on where it stands"
+      const message = `thread "${settings.thread}" waits for no answer${rest}`
+      return yield* new Refusal({ code: codes.thread, message })
     }
   }
   yield* running(loaded, settings, Command.continue)

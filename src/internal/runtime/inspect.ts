@@ -310,6 +310,8 @@ const historyOnce: (
     if (rows.length === 0 && before !== undefined && Option.isNone(yield* at.saver.get(thread, at.namespace, before))) {
       return yield* new UnknownCheckpoint({ thread, checkpoint: before, path: where.path })
     }
+    // It was there a moment ago: removed meanwhile, it is looked for anew.
+    if (rows.length === 0 && before === undefined && limit !== 0) return undefined
     yield* checkMetadata(thread, rows)
     const chosen = rows.filter((row) => fits(row, filter)).slice(0, limit)
     const places = yield* placesOf(at, chosen)

@@ -35,9 +35,14 @@ export interface Update {
 
 const nodeNames = (program: Program): ReadonlyArray<string> => program.nodes.map(({ name }) => name)
 
-/** The node that ran last; the start, if none did. */
-const lastNode = (program: Program, checkpoint: Checkpoint): Result.Result<string, AmbiguousUpdate> => {
+/** The node that ran last; the start, if none did, unless that is to run still: its input would be lost. */
+const lastNode = (
+  program: Program,
+  checkpoint: Checkpoint,
+  pending: ReadonlyArray<Task>
+): Result.Result<string, AmbiguousUpdate> => {
   const last = Math.max(0, ...checkpoint.seen)
+  if (pending.some(({ node }) => node.name === START)) return Result.fail(new AmbiguousUpdate({ nodes: [START] }))
   if (last === 0) return Result.succeed(program.nodeNumber.has(START) ? START : INPUT_NODE)
   const names = program.nodes.filter(({ number }) => checkpoint.seen[number] === last).map(({ name }) => name)
   return names.length === 1 ? Result.succeed(names[0]!) : Result.fail(new AmbiguousUpdate({ nodes: names }))
@@ -107,7 +112,9 @@ const applyUpdates = (
   const free: Array<TaskWrites> = []
   for (const { asNode, values } of updates) {
     const name = asNode === undefined
-      ? updates.length > 1 ? Result.fail(new AmbiguousUpdate({ nodes: nodeNames(program) })) : lastNode(program, from)
+      ? updates.length > 1
+        ? Result.fail(new AmbiguousUpdate({ nodes: nodeNames(program) }))
+        : lastNode(program, from, pending)
       : Result.succeed(asNode)
     if (Result.isFailure(name)) return Result.fail(name.failure)
     // A node that was to run has run, by this update; of several Sends to it the first that is not finished.
