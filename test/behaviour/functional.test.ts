@@ -1214,3 +1214,17 @@ behaves(
       assert.deepStrictEqual(yield* thread.resume(Ask.reply("yes")), ["fine", "yes"])
     })
 )
+
+behaves("a retry around questions with keys asks each of them once", () =>
+  Effect.gen(function*() {
+    const flow = Entrypoint.make("flow", {
+      input: Schema.Null,
+      output: texts,
+      run: () =>
+        Effect.retry(Effect.all([Ask.ask("a?", { key: "a" }), Ask.ask("b?", { key: "b" })]), Schedule.recurs(2))
+    })
+    const thread = flow.thread("t")
+    assert.deepStrictEqual(payloads(yield* paused(thread.invoke(null))), ["a?"])
+    assert.deepStrictEqual(payloads(yield* paused(thread.resume(Ask.reply("A")))), ["b?"])
+    assert.deepStrictEqual(yield* thread.resume(Ask.reply("B")), ["A", "B"])
+  }))

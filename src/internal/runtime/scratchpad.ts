@@ -120,6 +120,9 @@ export class AttemptScratchpad implements Asker {
     const encoded = Result.flatMap(taken, (value) => encoding(interrupt.payload, value))
     if (Result.isFailure(encoded)) return this.#unstorable(request, encoded.failure)
     if (key !== undefined && this.#isTaken(request.id, canonical(encoded.success))) {
+      // Whoever waits for another answer asks all over again, as a retry does: nothing is asked twice.
+      const end = this.#answered.has(request.id) ? branch.endOf(fiber.id) : undefined
+      if (end instanceof Request) return Result.fail(end)
       this.failure ??= new DuplicateKey({ kind: "ask", node: this.#place.node, called: tag, key })
       return Result.fail(request)
     }
