@@ -1,4 +1,4 @@
-/** Serves orders, kept in `orders.sqlite`: `node docs/examples/orders/main.ts`. */
+/** Serves orders, kept in `orders.sqlite`: `npx node --conditions=superstep-src docs/examples/orders/main.ts`. */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as HttpRouter from "effect/http/HttpRouter"
