@@ -519,7 +519,7 @@ export class UnknownNode extends Failure("UnknownNode")<{
  */
 export class AmbiguousUpdate extends Data.TaggedError("AmbiguousUpdate")<{ readonly nodes: ReadonlyArray<string> }> {
   override get message(): string {
-    const why = this.nodes.length === 1
+    const why = Array.isArray(this.nodes) && this.nodes.length === 1
       ? say`${list(this.nodes)} is to run still, and what it is to take would be lost`
       : say`${list(this.nodes)} ran last together`
     return `cannot tell as which node to update: ${why}. Give \`asNode\``
