@@ -230,6 +230,14 @@ const locate = (
   }))
 }
 
+const isStored = (
+  connection: Connection,
+  texts: Texts,
+  namespace: Integer,
+  id: string
+): Effect.Effect<boolean, SqlError> =>
+  Effect.map(execute(connection, texts.sequence, [namespace, toIdBytes(id)]), (rows) => rows.length > 0)
+
 /** Why a graph inside a task stores nothing more: the thread has moved on. */
 const leftBehind = (
   connection: Connection,
@@ -327,13 +335,15 @@ const makeMove = Effect.fnUntraced(
     const at = yield* locate(connection, texts, key, { ...move, branch })
     const found = at.head?.id
     if (found === id && at.head!.owner === owner) return
-    const isStored = (id: string) =>
-      Effect.map(execute(connection, texts.sequence, [at.namespace, toIdBytes(id)]), (rows) => rows.length > 0)
     const conflict = new ThreadConflict({ thread, branch, expected, found })
-    if (found !== expected) return place !== "" && (yield* isStored(id)) ? undefined : yield* conflict
+    if (found !== expected) {
+      return place !== "" && (yield* isStored(connection, texts, at.namespace, id))
+        ? undefined
+        : yield* conflict
+    }
     // A branch that would begin at a checkpoint that is gone.
     const base = place === "" && expected === undefined && by.isBegun ? checkpoint.parent : undefined
-    if (base !== undefined && !(yield* isStored(base))) return yield* conflict
+    if (base !== undefined && !(yield* isStored(connection, texts, at.namespace, base))) return yield* conflict
     const namespace = at.namespace === noKey ? yield* begin(connection, texts, key, move.namespace) : at.namespace
     // Before the rows of tasks: some stand beside it.
     yield* connection.execute(texts.checkpoint, checkpointParams(namespace, checkpoint), undefined)
@@ -350,8 +360,7 @@ const commit = Effect.fnUntraced(
     const behind = yield* leftBehind(connection, texts, by, { ...given, branch })
     if (behind !== undefined) {
       const { namespace } = yield* locate(connection, texts, key, { ...given, branch })
-      const stored = yield* execute(connection, texts.sequence, [namespace, toIdBytes(id)])
-      return stored.length > 0 ? undefined : yield* behind
+      return (yield* isStored(connection, texts, namespace, id)) ? undefined : yield* behind
     }
     for (const move of [given, ...given.inside]) yield* makeMove(connection, texts, by, move)
   }

@@ -577,3 +577,16 @@ behaves("a character that has changed, anywhere in any row, is found", () =>
       }
     }
   }), 30_000)
+
+behaves("the history of a thread that is deleted while it is read is that of no thread", () =>
+  Effect.gen(function*() {
+    const thread = graphOf(2).thread("t")
+    yield* thread.invoke({})
+    const saver = yield* Checkpointer.Checkpointer
+    const deleting = Checkpointer.Checkpointer.of({
+      ...saver,
+      list: (...args) => Effect.andThen(saver.deleteThread("t"), saver.list(...args))
+    })
+    const error = yield* Effect.flip(Effect.provideService(thread.history(), Checkpointer.Checkpointer, deleting))
+    assert.instanceOf(error, GraphError.UnknownThread)
+  }))

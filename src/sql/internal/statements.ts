@@ -100,7 +100,7 @@ const writing = ({ rowLock, seesCommitted, text }: Dialect) => ({
     `SELECT key, life, ${seesCommitted} AS sees_committed FROM superstep_threads WHERE thread = ?${rowLock}`
   ),
   begin: text("INSERT INTO superstep_threads (thread, life) VALUES (?, ?) ON CONFLICT (thread) DO NOTHING"),
-  // Both or neither, in one row.
+  // Always one row, whichever of the two there is.
   located: text(
     `SELECT (SELECT key FROM superstep_namespaces WHERE thread = ? AND digest = ?) AS namespace, h.id, h.owner
     FROM (SELECT 1 AS one) o LEFT JOIN superstep_heads h ON h.thread = ? AND h.digest = ? AND h.branch = ?`
